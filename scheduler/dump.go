@@ -65,7 +65,7 @@ func instancesText(b *strings.Builder, d *Draft) {
 	}
 }
 
-func outputsText(b *strings.Builder, d *Draft) { fmt.Fprintln(b, d.Outputs.Title()) }
+func outputsText(b *strings.Builder, d *Draft) { fmt.Fprintln(b, d.Outputs.String()) }
 
 func orderText(b *strings.Builder, d *Draft) {
 	for _, i := range d.Order {
@@ -77,7 +77,7 @@ func bindText(b *strings.Builder, d *Draft) {
 	for i := range d.Instances.Instances {
 		sg := d.Grouping.Groups[d.Instances.Instances[i].Group]
 		text := d.Bindings[i].Text(d.Graph.Tensor(sg.Outputs[0]))
-		fmt.Fprintf(b, "%s: %s, results in the %s\n", d.instance(i), text, d.Scopes[i].Title())
+		fmt.Fprintf(b, "%s: %s, results in the %s\n", d.instance(i), text, d.Scopes[i].String())
 	}
 	for k, layers := range d.LayerBindings {
 		for l, own := range layers {
@@ -98,7 +98,7 @@ func joinText(b *strings.Builder, d *Draft) {
 func spillText(b *strings.Builder, d *Draft) {
 	for i := range d.Values {
 		if v := &d.Values[i]; v.Instance >= 0 {
-			fmt.Fprintf(b, "%s: %s, wanted %s\n", d.valueText(v), v.Level.Title(), v.Wanted.Title())
+			fmt.Fprintf(b, "%s: %s, wanted %s\n", d.valueText(v), v.Level.String(), v.Wanted.String())
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestAcrossClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(r.Shares) != 1 || r.Schedule.L1Capacity > int64(spec.LLB.SizeBytes) {
-			t.Errorf("%s: shares %v and an LB of %d bytes, want one share and at most the GB's %v", v.Name, r.Shares,
+			t.Errorf("%s: shares %v and an L1 of %d bytes, want one share and at most the LLB's %v", v.Name, r.Shares,
 				r.Schedule.L1Capacity, spec.LLB.SizeBytes)
 		}
 		most := int64(0)
@@ -133,7 +133,7 @@ func TestAcrossClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if other.Sim.TotalPs != r.Sim.TotalPs {
-			t.Errorf("%s: %d ps with an LB of 1 MiB, %d with 64 KiB", v.Name, r.Sim.TotalPs, other.Sim.TotalPs)
+			t.Errorf("%s: %d ps with an L1 of 1 MiB, %d with 64 KiB", v.Name, r.Sim.TotalPs, other.Sim.TotalPs)
 		}
 	}
 	v, err := recipes.Lookup("cross-layer")
@@ -166,7 +166,7 @@ func TestLargeL1(t *testing.T) {
 			}
 			for _, sp := range r.Schedule.Spills {
 				if sp.From == schedule.L1 {
-					t.Errorf("%s, %s: value %d leaves the LB", name, v.Name, sp.Value)
+					t.Errorf("%s, %s: value %d leaves the L1", name, v.Name, sp.Value)
 				}
 			}
 		}

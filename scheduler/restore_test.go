@@ -168,7 +168,7 @@ func TestRestoreKeepsTheLevel(t *testing.T) {
 	}
 	again, err := r.On(context.Background(), one)
 	if err != nil || again.Spec != one || again.Sim.TotalPs != want.Sim.TotalPs {
-		t.Errorf("%v, want %d ps on the level of the LB", err, want.Sim.TotalPs)
+		t.Errorf("%v, want %d ps on the level of the L1", err, want.Sim.TotalPs)
 	}
 }
 

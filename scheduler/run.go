@@ -188,7 +188,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	for level, size := range opt.part.bytes {
 		if out.half = out.half || size > 0; size > 0 {
 			out.Notes = append(out.Notes, fmt.Sprintf("values take at most %v of the %s: the larger parts tried are slower",
-				size, schedule.Level(level).Title()))
+				size, schedule.Level(level).String()))
 		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }

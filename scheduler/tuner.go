@@ -349,7 +349,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 		}
 	}
 	if tried != nil {
-		t.also = append(t.also, fmt.Sprintf("%s of the %s", strings.Join(tried, ", "), level.Title()))
+		t.also = append(t.also, fmt.Sprintf("%s of the %s", strings.Join(tried, ", "), level.String()))
 	}
 	return err
 }

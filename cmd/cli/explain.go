@@ -298,7 +298,8 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	}
 	listFirst(b, plural(len(g.Instances), "instance"), "<name|position|launched|took|<scope|<launch waited for",
 		g.Instances, explainRows, func(_ int, x explain.Instance) []any {
-			return []any{x.Name, x.Position, duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)}
+			return []any{x.Name, x.Position, duration(x.Start), duration(x.Took), strings.ToUpper(x.Scope),
+				shorten(x.WaitedFor, 48)}
 		})
 }
 
@@ -341,9 +342,9 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		return
 	}
 	listFirst(b, "", "<made by|size|<in|address|lives|<until", t.Places, explainRows, func(_ int, p explain.Place) []any {
-		level := levelText(p.Level)
+		level := strings.ToUpper(p.Level)
 		if p.Wanted != p.Level {
-			level += ", not " + levelText(p.Wanted)
+			level += ", not " + strings.ToUpper(p.Wanted)
 		}
 		at := "-"
 		if p.Level != "DDR" {

@@ -146,17 +146,6 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	return cmp.Or(printed, undrawn)
 }
 
-// levelText names a level as people read it; some results call it L1 or LLB.
-func levelText(name string) string {
-	switch name = strings.ToUpper(name); name {
-	case "LB":
-		return "L1"
-	case "GB":
-		return "LLB"
-	}
-	return name
-}
-
 func addOnce[T comparable](list []T, x T) []T {
 	if slices.Contains(list, x) {
 		return list
@@ -314,7 +303,7 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 		if n := len(g.Ops); n > 1 {
 			ops += " .. " + shorten(g.Ops[n-1], nameWidth)
 		}
-		levels := harness.Each(g.OutputLevels, levelText)
+		levels := harness.Each(g.OutputLevels, strings.ToUpper)
 		cores := g.Bindings[0]
 		if len(g.Bindings) > 1 && full {
 			cores = strings.Join(g.Bindings, " or ")
@@ -353,7 +342,7 @@ func spillText(spills []answers.SpillReport) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, levelText(w.from), levelText(w.to), size(sum)))
+			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, strings.ToUpper(w.from), strings.ToUpper(w.to), size(sum)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -133,7 +133,7 @@ func TestEditedSchedules(t *testing.T) {
 		}, []string{`memory.values[1]: "`, `overlaps "`}},
 		{"capacity", func(p map[string]any) {
 			p["memory"].(map[string]any)["values"].([]any)[0].(map[string]any)["address"] = json.Number("1048576")
-		}, []string{`leaves the 1048576 bytes of the LB`}},
+		}, []string{`leaves the 1048576 bytes of the L1`}},
 		{"factor", func(p map[string]any) {
 			p["groups"].([]any)[0].(map[string]any)["factor"] = json.Number("5")
 		}, []string{`groups[0].factor: is 5, but extent 8 of dimension 0`}},

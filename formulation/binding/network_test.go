@@ -225,9 +225,9 @@ func TestBERTFeedForward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("scope GB: %d, then %d; %d ps, then %d ps", count(s), count(best), before.TotalPs, after.TotalPs)
+	t.Logf("scope LLB: %d, then %d; %d ps, then %d ps", count(s), count(best), before.TotalPs, after.TotalPs)
 	if count(best) >= count(s) || after.TotalPs >= before.TotalPs {
-		t.Errorf("scope GB: %d, then %d; %d ps, then %d ps", count(s), count(best), before.TotalPs, after.TotalPs)
+		t.Errorf("scope LLB: %d, then %d; %d ps, then %d ps", count(s), count(best), before.TotalPs, after.TotalPs)
 	}
 }
 

@@ -37,5 +37,5 @@ func ExampleSearch() {
 	}
 	fmt.Printf("%v: %g s for labels, %g s for moves, bound %g s; a has scope %v\n",
 		r.Status, r.LabelSeconds, r.MoveSeconds, r.Bound, p.Labels.Nodes[0].Labels[r.Choice[0]].Scope)
-	// Output: optimal: 10 s for labels, 0 s for moves, bound 10 s; a has scope GB
+	// Output: optimal: 10 s for labels, 0 s for moves, bound 10 s; a has scope LLB
 }

@@ -63,9 +63,9 @@ func Read(name string, data []byte) (*Problem, error) {
 		for l, words := range node.Labels {
 			label := &labels.Nodes[i].Labels[l]
 			switch words[strings.LastIndexByte(words, ' ')+1:] {
-			case schedule.L1.Title():
+			case schedule.L1.String():
 				label.Scope = schedule.L1
-			case schedule.LLB.Title():
+			case schedule.LLB.String():
 				label.Scope = schedule.LLB
 			default:
 				return nil, strict.Error(name, fmt.Sprintf("labels.nodes[%d].labels[%d]", i, l), strict.Quote(words),

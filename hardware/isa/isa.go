@@ -77,12 +77,9 @@ const (
 	NumLevels
 )
 
-var levelNames = [NumLevels]string{"none", "LB", "GB", "DDR"}
+var levelNames = [NumLevels]string{"none", "L1", "LLB", "DDR"}
 
 func (l Level) String() string { return nameOf(l, levelNames[:], "level") }
-
-// Title is the level's name for people: L1, LLB, DDR.
-func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l] }
 
 // ResourceKind is the path whose bandwidth a resource stands for.
 type ResourceKind uint8

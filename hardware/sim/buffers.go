@@ -30,7 +30,7 @@ type OverlapError struct {
 }
 
 func (e *OverlapError) Error() string {
-	return fmt.Sprintf("program %q: %v of cluster %d: %v overlaps %v", e.Program, e.Level.Title(), e.Cluster, e.B, e.A)
+	return fmt.Sprintf("program %q: %v of cluster %d: %v overlaps %v", e.Program, e.Level.String(), e.Cluster, e.B, e.A)
 }
 
 // CapacityError reports that a buffer passes the end of its memory.
@@ -45,7 +45,7 @@ type CapacityError struct {
 
 func (e *CapacityError) Error() string {
 	return fmt.Sprintf("program %q: %v of cluster %d: %v passes the capacity of %d by %d bytes", e.Program,
-		e.Level.Title(), e.Cluster, e.Buffer, e.Capacity, e.Excess)
+		e.Level.String(), e.Cluster, e.Buffer, e.Capacity, e.Excess)
 }
 
 // CheckBuffers is the referee of memory plans: no two buffers of the same level and cluster that share an address were

@@ -514,7 +514,7 @@ func TestBindUsesAllCores(t *testing.T) {
 			t.Errorf("instance %d of group %d is bound %v, want all 8 cores", inst.Index, inst.Group, b)
 		}
 		if scope[i] == schedule.DDR {
-			t.Errorf("instance %d has scope DDR, Algorithm 4 knows LB and GB", i)
+			t.Errorf("instance %d has scope DDR, Algorithm 4 knows L1 and LLB", i)
 		}
 	}
 	// Stage 1 runs one image at a time: its rows are spread. Stage 2 two images: both

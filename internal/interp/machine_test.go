@@ -511,9 +511,9 @@ func (m *machine) prepare() {
 	}
 	for range m.p.Clusters {
 		cl := &cluster{buffers: map[int32]*filled{}}
-		cl.gb = memory{"GB", m.p.Capacity[isa.LLB], map[int64]*[pageBytes]*cell{}}
+		cl.gb = memory{"LLB", m.p.Capacity[isa.LLB], map[int64]*[pageBytes]*cell{}}
 		for range cores {
-			cl.lb = append(cl.lb, memory{"LB", m.p.Capacity[isa.L1], map[int64]*[pageBytes]*cell{}})
+			cl.lb = append(cl.lb, memory{"L1", m.p.Capacity[isa.L1], map[int64]*[pageBytes]*cell{}})
 			cl.bring = append(cl.bring, map[inTile][]copied{})
 		}
 		m.clusters = append(m.clusters, cl)

@@ -19,10 +19,7 @@ const (
 	DDR
 )
 
-func (l Level) String() string { return [...]string{"LB", "GB", "DDR"}[l] }
-
-// Title is the level's name for people: L1, LLB, DDR.
-func (l Level) Title() string { return [...]string{"L1", "LLB", "DDR"}[l] }
+func (l Level) String() string { return [...]string{"L1", "LLB", "DDR"}[l] }
 
 // JoinKind is an operator that the paper's §3.5 inserts between instances.
 type JoinKind string

@@ -31,7 +31,7 @@ func Shares(batch int64, clusters int) []int64 {
 }
 
 // Word is the level's name in files and answers: l1, llb or ddr.
-func (l Level) Word() string { return strings.ToLower(l.Title()) }
+func (l Level) Word() string { return strings.ToLower(l.String()) }
 
 // Text writes the dimensions of a tensor that are spread over cores: "n:4 h:2".
 func (b Binding) Text(t *model.Tensor) string {

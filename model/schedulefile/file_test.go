@@ -315,8 +315,8 @@ func TestViolations(t *testing.T) {
 		{"address huge", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			a := int64(1<<63 - 64)
 			p.Memory.Values[0].Address = &a
-		}, []string{"leaves the 1048576 bytes of the LB"}},
-		{"output in LB", func(_ *schedulefile.File, p *schedulefile.Plan) {
+		}, []string{"leaves the 1048576 bytes of the L1"}},
+		{"output in L1", func(_ *schedulefile.File, p *schedulefile.Plan) {
 			a := int64(0)
 			v := &p.Memory.Values[len(p.Memory.Values)-1]
 			v.Level, v.Address = "lb", &a
@@ -325,7 +325,7 @@ func TestViolations(t *testing.T) {
 			a := int64(8<<20 - 64)
 			p.Memory.Values[0].Level, p.Memory.Values[0].Address = "gb", &a
 			p.Memory.Stages = append(p.Memory.Stages, schedulefile.Stage{Tiles: 1, Address: 900 << 10})
-		}, []string{"leaves the 7864320 bytes of the GB that values may take"}},
+		}, []string{"leaves the 7864320 bytes of the LLB that values may take"}},
 		{"stage lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages = p.Memory.Stages[1:] },
 			[]string{"memory.stages: layer", "pass through the L1"}},
 		{"tiles", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Tiles = 1 << 50 },

@@ -57,10 +57,10 @@ func variantOf(name string, n, span int, labels []int) map[string]any {
 				"kind": constant("2"), "amount": column(amount)},
 		},
 		"memories": []any{
-			map[string]any{"level": "LB", "title": "L1 of each core", "capacity_bytes": 16384, "buffers": n,
+			map[string]any{"level": "L1", "title": "L1 of each core", "capacity_bytes": 16384, "buffers": n,
 				"gap_ticks": column(shifted), "length_ticks": constant(fmt.Sprint(each)), "operator": column(label),
 				"address_bytes": column(address), "size_bytes": constant("4096"), "filled_by": constant("2")},
-			map[string]any{"level": "GB", "title": "LLB of the cluster", "capacity_bytes": 65536, "buffers": 0, "gap_ticks": "",
+			map[string]any{"level": "LLB", "title": "LLB of the cluster", "capacity_bytes": 65536, "buffers": 0, "gap_ticks": "",
 				"length_ticks": "", "operator": "", "address_bytes": "", "size_bytes": "", "filled_by": ""},
 		},
 	}
@@ -506,7 +506,7 @@ func TestViewerInBrowser(t *testing.T) {
 	}
 	js[any](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))`)
 	picture = b.changed("dark", picture)
-	b.do(chromedp.Click(chromedp.CSS("#viewer-LB")))
+	b.do(chromedp.Click(chromedp.CSS("#viewer-L1")))
 	b.changed("without a memory", picture)
 	b.choose("viewer-configuration", "1")
 	if got := b.state(); got.Configuration != "other" || got.Variant != "slow" || got.span(t) != 50_000 {

@@ -32,12 +32,12 @@
       longest = Math.max(longest, end[i]);
       end[i] += at;
     }
-    return { type: "memory", id: m.level, short: m.short || (m.level === "LB" ? "L1" : "LLB"), title: m.title, capacity: m.capacity_bytes, start, end, longest,
+    return { type: "memory", id: m.level, short: m.short || (m.level === "L1" ? "L1" : "LLB"), title: m.title, capacity: m.capacity_bytes, start, end, longest,
       label: column(m.operator), kind: column(m.filled_by), address: column(m.address_bytes), amount: column(m.size_bytes) };
   }
 
   let recording;
-  const view = { critical: true, configuration: 0, variant: 0, beside: "previous", colour: $("viewer-colour").value, from: 0, to: 1, row: 0, item: -1, hover: null, pinned: -1, memories: { LB: true, GB: true } };
+  const view = { critical: true, configuration: 0, variant: 0, beside: "previous", colour: $("viewer-colour").value, from: 0, to: 1, row: 0, item: -1, hover: null, pinned: -1, memories: { L1: true, LLB: true } };
   const configuration = () => recording.configurations[view.configuration];
   const variants = () => configuration().variants;
   function tracks(v) {
@@ -134,7 +134,7 @@
       y += titleHeight;
       tracks(variants()[lane]).forEach((t, k) => {
         if (t.type === "memory" && !view.memories[t.id]) return;
-        const h = t.type === "queue" ? rowHeight : t.id === "LB" ? 96 : 72;
+        const h = t.type === "queue" ? rowHeight : t.id === "L1" ? 96 : 72;
         if (t.type === "memory") y += 4;
         boxes.push({ type: t.type, lane, track: k, y, h });
         y += h + (t.type === "queue" ? 2 : 4);
@@ -790,7 +790,7 @@
       view.critical = e.target.checked;
       draw();
     });
-    for (const level of ["LB", "GB"]) {
+    for (const level of ["L1", "LLB"]) {
       $("viewer-" + level).addEventListener("change", e => {
         view.memories[level] = e.target.checked;
         view.row = 0;

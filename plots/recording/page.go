@@ -398,12 +398,8 @@ func reasons(g *explain.Group) []string {
 			lines = append(lines, fmt.Sprintf("%d more instances.", len(g.Instances)-i))
 			break
 		}
-		level := x.Scope
-		if l := strings.ToUpper(level); l == "LB" || l == "GB" {
-			level = map[string]string{"LB": "L1", "GB": "LLB"}[l]
-		}
 		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.",
-			x.Name, x.Position+1, duration(x.Start), duration(x.Took), level, x.WaitedFor))
+			x.Name, x.Position+1, duration(x.Start), duration(x.Took), strings.ToUpper(x.Scope), x.WaitedFor))
 	}
 	return lines
 }
@@ -449,7 +445,7 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		var went []string
 		for level, n := range spilled[name] {
 			if n > 0 {
-				went = append(went, fmt.Sprintf("%d to the %s", n, schedule.Level(level).Title()))
+				went = append(went, fmt.Sprintf("%d to the %s", n, schedule.Level(level).String()))
 			}
 		}
 		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group,

@@ -268,9 +268,9 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 // LLB is what the schedule calls the L1.
 func levelTitle(r *scheduler.Result, level isa.Level) string {
 	if r.Raised() && level == isa.L1 {
-		return isa.LLB.Title()
+		return isa.LLB.String()
 	}
-	return level.Title()
+	return level.String()
 }
 
 // instances records the kernels by the instances that they run, whose names become labels.

@@ -114,7 +114,7 @@ func TestRecordingIsTheSimulation(t *testing.T) {
 			// ticks that rounding may move.
 			for _, m := range rec.Memories {
 				level := isa.L1
-				if m.Level == "GB" {
+				if m.Level == "LLB" {
 					level = isa.LLB
 				}
 				gap, length, size, address := columnOf(t, m.Gap), columnOf(t, m.Length), columnOf(t, m.Size), columnOf(t, m.Address)

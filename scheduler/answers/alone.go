@@ -323,5 +323,5 @@ func boundTo(t *model.Tensor, l binding.Label) BoundTo {
 	if !l.Output.Equal(l.Binding) {
 		text += ", each layer plain"
 	}
-	return BoundTo{l.Binding, l.Output, l.Scope.Word(), text + " in the " + l.Scope.Title()}
+	return BoundTo{l.Binding, l.Output, l.Scope.Word(), text + " in the " + l.Scope.String()}
 }

@@ -450,7 +450,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 			continue
 		}
 		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.Bindings[i]...),
-			Scope: e.s.Scopes[i].String()}
+			Scope: e.s.Scopes[i].Word()}
 		for n, kernel := range e.kernels {
 			if kernel.Instance == i { // of the first iteration
 				run.Start, run.Took = float64(kernel.FromPs)*second, float64(kernel.ToPs-kernel.FromPs)*second
@@ -774,7 +774,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 			continue
 		}
 		x.Places = append(x.Places, Place{Instance: e.instanceName(v.Instance), Bytes: v.Bytes, CoreBytes: v.CoreBytes,
-			Wanted: v.Wanted.String(), Level: v.Level.String(),
+			Wanted: v.Wanted.Word(), Level: v.Level.Word(),
 			Address: v.Address, From: e.stepName(v.Def), To: e.stepName(v.Last), Lives: v.Last - v.Def + 1, Spill: spills[i]})
 	}
 	switch {

@@ -68,9 +68,9 @@ func Cluster(r *scheduler.Result) int {
 // count as cores, the LLB is what the schedule calls the L1.
 func nearest(r *scheduler.Result) string {
 	if r.Raised() {
-		return isa.LLB.Title()
+		return isa.LLB.String()
 	}
-	return isa.L1.Title()
+	return isa.L1.String()
 }
 
 // queueNames are the queues' names for people.
@@ -172,7 +172,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 	for _, l := range []struct {
 		level isa.Level
 		name  string
-	}{{isa.L1, nearest(r) + " in use"}, {isa.LLB, isa.LLB.Title() + " in use"}} {
+	}{{isa.L1, nearest(r) + " in use"}, {isa.LLB, isa.LLB.String() + " in use"}} {
 		capacity := r.Program.Capacity[l.level]
 		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
 		if capacity == 0 || len(use.Steps) == 0 {

@@ -308,12 +308,12 @@ func TestFig10(t *testing.T) {
 			t.Errorf("layer %s has commands %v and %d bytes of weights, expected some of each", l.Name,
 				l.Commands, l.WeightBytes)
 		}
-		if l.Level != schedule.L1.Title() {
+		if l.Level != schedule.L1.String() {
 			t.Errorf("layer %s is left in the %s, expected the L1: outputs are stitched there", l.Name, l.Level)
 		}
 	}
 	for _, l := range data.TVM {
-		if l.Level != schedule.DDR.Title() {
+		if l.Level != schedule.DDR.String() {
 			t.Errorf("TVM's kernel %s leaves its output in the %s", l.Name, l.Level)
 		}
 	}
@@ -416,7 +416,7 @@ func TestFig12(t *testing.T) {
 			case v.First > at || v.End <= at:
 			case v.Spilled:
 				gone = max(gone, measure(v))
-			case v.Level == schedule.L1.Title():
+			case v.Level == schedule.L1.String():
 				kept = max(kept, measure(v))
 			}
 		}

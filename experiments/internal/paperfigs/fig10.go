@@ -135,7 +135,7 @@ func explainLayers(r *scheduler.Result, wanted func(group int, index int64, ops 
 			x.Ops = append(x.Ops, op)
 		}
 		for _, w := range st.Writes {
-			x.Level = s.Values[w].Level.Title()
+			x.Level = s.Values[w].Level.String()
 		}
 		for _, p := range st.Params {
 			x.WeightBytes += p.CoreBytes

@@ -133,7 +133,7 @@ func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod,
 			inst := &s.Instances.Instances[v.Instance]
 			run.Values = append(run.Values,
 				spillValue{v.ID, instanceName(inst.Group, inst.Index) + " " + s.Graph.Tensor(v.Tensor).Name,
-					v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.Title(), gone})
+					v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.String(), gone})
 		}
 	}
 	if spilled > 0 {

@@ -230,12 +230,12 @@ func (w *writer) buffers() {
 				if lane < 0 {
 					lane = len(free)
 					free = append(free, 0)
-					w.track(process(int32(k)), first+lane, fmt.Sprintf("%s %d", level.Title(), lane))
+					w.track(process(int32(k)), first+lane, fmt.Sprintf("%s %d", level.String(), lane))
 				}
 				free[lane] = u.to
 				b := &w.p.Buffers[u.index]
 				w.event("X", fmt.Sprintf(`"name":%s,"cat":"%s","ts":%s,"dur":%s,"pid":%d,"tid":%d,"args":{"address":%d,"bytes":%d}`,
-					quote(w.p.Labels[b.Label]), level.Title(), us(u.from), us(u.to-u.from), process(int32(k)), first+lane,
+					quote(w.p.Labels[b.Label]), level.String(), us(u.from), us(u.to-u.from), process(int32(k)), first+lane,
 					b.Address, b.Bytes))
 			}
 			w.lanes += len(free)
@@ -250,7 +250,7 @@ func (w *writer) counter(pid int, name, unit string, ps, value int64) {
 func (w *writer) occupancy() {
 	for k := range w.r.Clusters {
 		for level := isa.L1; level < isa.NumLevels; level++ {
-			name := level.Title() + " in use"
+			name := level.String() + " in use"
 			if level == isa.L1 {
 				name += ", per core"
 			}

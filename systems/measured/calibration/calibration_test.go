@@ -172,7 +172,7 @@ func TestPaperPresetHasTheSameConstants(t *testing.T) {
 	}
 	b.Name, b.Description, b.L1, b.L1WeightBytes = a.Name, a.Description, a.L1, a.L1WeightBytes
 	if !reflect.DeepEqual(a, b) {
-		t.Errorf("stcp920-paper differs from stcp920 in more than the LB:\n%+v\n%+v", a, b)
+		t.Errorf("stcp920-paper differs from stcp920 in more than the L1:\n%+v\n%+v", a, b)
 	}
 }
 
