@@ -238,6 +238,9 @@ func TestParseErrors(t *testing.T) {
 			"my.yaml:17: core_types[0].units[1].kind: missing, expected matrix, vector or special"},
 		{"no lanes", with(t, "        lanes: 64           # elements per cycle at rate 1\n", ""),
 			"my.yaml:17: core_types[0].units[1].lanes: missing, expected a whole number from 1 to 65536"},
+		{"no unit that moves", with(t, "cycles_per_op: {simple: 1, move: 1}", "cycles_per_op: {simple: 1}"),
+			"my.yaml:22: core_types[0].units[1].cycles_per_op: found no move, expected one, as no other unit of the cores does " +
+				"these operations"},
 		{"no cycles per op", with(t, "        cycles_per_op: {simple: 1, move: 1}\n", ""),
 			"my.yaml:17: core_types[0].units[1].cycles_per_op: missing, expected a mapping with a number for any operation class of simple, special, move"},
 
@@ -432,8 +435,9 @@ func TestParseErrors(t *testing.T) {
 			example(t)[strings.Index(example(t), "\nlb:"):],
 			`my.yaml:5: core_types[0]: found "core", expected a mapping with name, count, grid, has_lb, runs, units`},
 		{"duplicate core type", with(t, "core_types: ", "core_types:\n"+
-			"  - {name: core, count: 1, units: [{name: u, kind: vector, lanes: 1, rate: {f16: 1}, fill: 0, cycles_per_op: {simple: 1}}]}\n#"),
-			`my.yaml:9: core_types[1].name: found "core", expected a name that no other core type has`},
+			"  - {name: core, count: 1, units: [{name: u, kind: vector, lanes: 1, rate: {f16: 1}, fill: 0,\n"+
+			"    cycles_per_op: {simple: 1, special: 1, move: 1}}]}\n#"),
+			`my.yaml:10: core_types[1].name: found "core", expected a name that no other core type has`},
 
 		// Memory levels.
 		{"weights without LB", with(t, "1MiB ", "none "),

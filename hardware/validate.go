@@ -150,6 +150,11 @@ func (c *checker) spec(s *Spec) {
 	}
 	if c.runs(s); !s.Mixed() {
 		c.alike(s.CoreTypes)
+		c.classes(s.CoreTypes, 0)
+	} else {
+		for i := range s.CoreTypes {
+			c.classes(s.CoreTypes[i:i+1], i)
+		}
 	}
 	if n := int64(cores) * int64(max(1, min(s.Clusters, maxClusters))); n > maxCores {
 		c.fail("core_types", fmt.Sprintf("%d cores or more on the chip", n), fmt.Sprintf("at most %d", maxCores))
@@ -273,6 +278,38 @@ func (c *checker) runs(s *Spec) {
 		}
 		if !t.HasL1 && !c.isBad("lb") {
 			c.fail(path+".has_lb", "false", "true in each core type that has runs")
+		}
+	}
+}
+
+// classes refuses cores without a unit for some operations: special ones are the special unit's, the others the vector
+// unit's, and where there is one of these units alone, it does all. from is the number of the first of the types.
+func (c *checker) classes(types []CoreType, from int) {
+	find := func(kind UnitKind) (of map[string]float64, path string) {
+		for i, t := range types {
+			for j, u := range t.Units {
+				if u.Kind == kind {
+					return u.CyclesPerOp, fmt.Sprintf("core_types[%d].units[%d].cycles_per_op", from+i, j)
+				}
+			}
+		}
+		return nil, ""
+	}
+	vector, at := find(Vector)
+	special, behind := find(Special)
+	if at == "" {
+		vector, at = special, behind
+	}
+	if behind == "" {
+		special, behind = vector, at
+	}
+	for _, class := range opClasses {
+		of, path := vector, at
+		if class == OpSpecial {
+			of, path = special, behind
+		}
+		if _, ok := of[class]; !ok && path != "" && !c.isBad(path) {
+			c.fail(path, "no "+class, "one, as no other unit of the cores does these operations")
 		}
 	}
 }

@@ -342,7 +342,8 @@ func spillText(spills []answers.SpillReport) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, strings.ToUpper(w.from), strings.ToUpper(w.to), size(sum)))
+			from, to := strings.ToUpper(w.from), strings.ToUpper(w.to)
+			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, from, to, size(sum)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -88,7 +88,9 @@ func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error 
 	}
 	d.Solve("order", scheduler.Solved{Outcome: r.Outcome(), Unit: solve.BytesUnit, Program: r.Effort})
 	rules := graphturbo.Orders() // whose orders are simulated beside the exact one, where they cost nearly as little
-	for _, by := range []scheduler.Strategy{rules[3], rules[2], rules[1], heaviestFirst} {
+	slices.Reverse(rules)
+	rules[len(rules)-1] = heaviestFirst // in place of layer by layer
+	for _, by := range rules {
 		other := *d
 		s := *d.Schedule
 		s.Costs = slices.Clip(s.Costs)

@@ -8,5 +8,5 @@
 //
 // [Search] alternates between labels and orders, then branches over scopes, with bounds by cost splitting; [ILP] states
 // everything as one integer program. Propositions, bounds and the program stand in docs/formulations.md, "Order,
-// bindings and scopes together". Numbers in parentheses are its equations.
+// bindings and scopes together". Numbers and letters in parentheses are its rows and bounds.
 package joint

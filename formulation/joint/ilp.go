@@ -309,7 +309,7 @@ func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 	if f, err := formulate(p, opts.Options); err != nil {
 		opts.Notef("not solved, the answer is the start: %v", err)
 	} else if size := f.model.Effort(); opts.MaxColumns > 0 && size.Columns > opts.MaxColumns {
-		r.Effort = &size
+		r.Effort, stop = &size, milp.StopWork
 		opts.Notef("not solved, the answer is the start: the program has %d columns, more than %d", size.Columns,
 			opts.MaxColumns)
 	} else {

@@ -65,8 +65,8 @@ func (p *Problem) inLLB(choice []int) []bool {
 	return llb
 }
 
-// moves is the ordering problem that scopes leave of some instances, with each of them a sub-graph of its own: see the
-// package's section on the two parts. What they read of others is workspace.
+// moves is the ordering problem that scopes leave of some instances, with each of them a sub-graph of its own.
+// What they read of others is workspace.
 func (p *Problem) moves(g *ordering.Graph, llb []bool, ids []int) *ordering.Problem {
 	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
 		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}

@@ -23,8 +23,8 @@ type SearchOptions struct {
 	MaxStates int
 
 	NoAlternate bool // go without the first, incomplete search
-	NoCredit    bool // leave out the bound (2)
-	NoSegments  bool // leave out the bound (3)
+	NoCredit    bool // leave out the bound (b)
+	NoSegments  bool // leave out the bound (c)
 }
 
 // segmentChoices is the most outputs with a choice of scope in a segment: each of their sets is an order to find.
@@ -69,7 +69,7 @@ type searcher struct {
 	stop   milp.Stop
 }
 
-// Search is the method of the package's documentation.
+// Search alternates between labels and orders, then branches over scopes by the bounds (a) to (c).
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
 	began := time.Now()
 	if r, err := p.begin("search", &opts.Options); r != nil || err != nil {

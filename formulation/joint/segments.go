@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A segment is a set of instances that the bound (3) looks at by itself.
+// A segment is a set of instances that the bound (c) looks at by itself.
 type segment struct {
 	choices []int // its instances that can have either scope
 	// floor is, for each set of the choices with scope LLB (bit k: choices[k]), what the
@@ -123,7 +123,6 @@ func (s *searcher) inL1() []bool {
 
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
-	// A segment is hardly larger than a window of that search.
 	r, err := ordering.Search(s.ctx, q, ordering.Traffic,
 		ordering.Options{WorkLimit: int64(s.opts.MaxStates)})
 	if err != nil {

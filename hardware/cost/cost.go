@@ -126,12 +126,8 @@ type pace struct {
 
 func (m *Model) pace(u *hardware.Unit, class string, dt model.DType) pace {
 	r, _ := rate(*u, dt)
-	c, ok := u.CyclesPerOp[class]
-	if !ok {
-		c = 1
-	}
 	ratio := u.ClockRatio(m.spec)
-	return pace{float64(u.Lanes) * r, c, ratio, math.Ceil(float64(u.LeastCycles) * ratio), m.fill(*u)}
+	return pace{float64(u.Lanes) * r, u.CyclesPerOp[class], ratio, math.Ceil(float64(u.LeastCycles) * ratio), m.fill(*u)}
 }
 
 // of is the time of so many operations.

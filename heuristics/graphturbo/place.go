@@ -23,7 +23,7 @@ const (
 	LeastMoved = "least-moved"
 )
 
-// DoesNotFitError reports a layer of which not even one tile fits the local buffer.
+// DoesNotFitError reports a layer of which not even one tile fits the L1.
 type DoesNotFitError struct {
 	Layer   string
 	Tensor  string
@@ -37,7 +37,7 @@ func (e *DoesNotFitError) TooLarge() {}
 
 func (e *DoesNotFitError) Error() string {
 	return fmt.Sprintf(
-		"layer %q: not even one tile fits the local buffer: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",
+		"layer %q: not even one tile fits the L1: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",
 		e.Layer, e.Tensor, hardware.Bytes(e.Needed).Rounded(), hardware.Bytes(e.Has).Rounded(),
 		hardware.Bytes(e.Missing).Rounded())
 }
