@@ -227,8 +227,8 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 		}
 	}
 	if a.Judged = j; by != "own" {
-		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; the simulator chose the %s answer of %d: %.4g s, %.4g by the method's "+
-			"own", a.Note, by, len(others)+2, float64(best.Ps)*1e-12, j.Own), "; ")
+		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; of %d answers the simulator kept the %s one: %.4g ms, the method's own "+
+			"takes %.4g", a.Note, len(others)+2, by, float64(best.Ps)*1e-9, j.Own*1e3), "; ")
 		if st.keep == nil {
 			*d.Schedule = *best.Schedule
 		} else {

@@ -103,6 +103,7 @@ func TestBadInput(t *testing.T) {
 		{"schedule resnet50 --bathc 4", 2,
 			`unknown flag: --bathc \(did you mean --batch\?\) \(see 'dsasched schedule --help'\)`},
 		{"schedule resnet50 --zzz", 2, `unknown flag: --zzz \(see`},
+		{"sweep resnet50 --hardware a100", 2, `unknown flag: --hardware \(give --set hardware=\.\.\.\) \(see`},
 		{"shcedule resnet50", 2, `unknown command "shcedule": did you mean schedule\?`},
 		{"sweep", 2, `MODEL is missing: .*dsasched models`},
 		{"sweep resnet50 --set batch", 2, `--set "batch", expected KEY=VALUE`},

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/explore"
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/onnx"
@@ -93,6 +94,9 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 			var names []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 			hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
+			if cmd.Name() == "sweep" && slices.Contains(explore.GridKeys(), unknown.GetSpecifiedName()) {
+				hint = fmt.Sprintf(" (give --set %s=...)", unknown.GetSpecifiedName())
+			}
 		}
 		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
