@@ -147,7 +147,7 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 	Divide: func(_ context.Context, _ *model.Graph, spec *hardware.Spec, r Recipe, _ Options, weight float64) (
 		Recipe, func(*schedule.SubGraph, int64) int, string, error) {
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
-			d.Grouping, err = spread(ctx, d, weight)
+			d.Grouping, _, err = spread(ctx, d.Graph, d.Spec, d.Options, weight)
 			return err
 		}}).With("split", ruleFor("split")).Picking(Pick{rewrite.Name, asIs})
 		return r, func(sg *schedule.SubGraph, index int64) int {
@@ -159,17 +159,17 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 	}}
 
 // spread groups the layers of a network, in their order, into runs that one cluster runs or that
-// each runs a piece of. Of all such sequences it takes the one that takes least time in all: for
-// each group a launch and what the busiest cluster computes, or weight times the loads of all
-// weights, whichever is longer, and inputs and outputs through the DDR.
-func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, error) {
-	g, spec := d.Graph, d.Spec
+// each runs a piece of. Of all such sequences it takes the one that takes least time in all, which it returns as well:
+// for each group a launch and what the busiest cluster computes, or weight times the loads of all weights, whichever is
+// longer, and inputs and outputs through the DDR.
+func spread(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options, weight float64) (*schedule.Grouping,
+	float64, error) {
 	clusters := int64(spec.Clusters)
 	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
-	prices, err := split.NewPrices(g, spec, layers, d.Options.Prices())
+	prices, err := split.NewPrices(g, spec, layers, opt.Prices())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	rank := make([]int, len(g.Ops))
 	for i, id := range order {
@@ -191,7 +191,7 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 	best, last, from := make([]float64, n+1), make([]*schedule.SubGraph, n+1), make([]int, n+1)
 	for to := 1; to <= n; to++ {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		best[to] = math.Inf(1)
 		var ops []model.OpID
@@ -251,5 +251,5 @@ func spread(ctx context.Context, d *Draft, weight float64) (*schedule.Grouping, 
 	for k, sg := range gr.Groups {
 		sg.ID, sg.Name = k, fmt.Sprintf("g%d", k)
 	}
-	return gr, nil
+	return gr, best[n], nil
 }

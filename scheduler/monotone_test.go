@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -176,5 +178,32 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 		if float64(ps[1]) > 1.005*float64(ps[0]) {
 			t.Errorf("%s on %s: %d ps, with more of it %d", c.net, c.machine, ps[0], ps[1])
 		}
+	}
+}
+
+// Where weights that each cluster loads take most of the time, layers over clusters are tried by default, and the file
+// of the schedule is the schedule.
+func TestDefaultDividesLayers(t *testing.T) {
+	net, chip := open(t, "alexnet"), load(t, "stcp920")
+	run := func(name string, opt scheduler.Options) *scheduler.Result {
+		recipe, err := recipes.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(t.Context(), net, chip, 8, recipe, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	own := run(recipes.Default, scheduler.Options{})
+	for _, name := range []string{"tiled-l1", "tiled-groups", recipes.Greedy} {
+		r := run(name, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: 8})
+		if r.Sim.TotalPs < own.Sim.TotalPs*99/100 {
+			t.Errorf("%s by layers takes %d ps, the default %d", name, r.Sim.TotalPs, own.Sim.TotalPs)
+		}
+	}
+	if own.Clusters != scheduler.OverLayer || !slices.Contains(own.Also, "layers over clusters") {
+		t.Errorf("clusters by %q, also %q", own.Clusters, own.Also)
 	}
 }

@@ -89,7 +89,7 @@ func TestOwnMistakes(t *testing.T) {
 			d.Grouping, _ = tvm.Group(d.Graph, schedule.ExecutionOrder(d.Graph))
 			d.Grouping.Groups = d.Grouping.Groups[:len(d.Grouping.Groups)-1]
 			return nil
-		}), `group by mine: operator "`},
+		}), "group by mine: groups: operator "},
 		{"no groups", "group", strategy(func(*scheduler.Draft) error { return errors.New("not today") }),
 			"group by mine: not today"},
 		{"nothing at all", "group", strategy(func(*scheduler.Draft) error { return nil }),

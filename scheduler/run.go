@@ -83,6 +83,12 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			return apart, nil
 		}
 	}
+	if t.wide && tune && !done && opt.Clusters == OverBatch && spec == machine && spec.Clusters > 1 && !opt.Lines {
+		if err := t.overLayers(ctx, options); err != nil {
+			return nil, err
+		}
+		best = t.best
+	}
 	t.name(best)
 	if tune {
 		best.Tried = t.trials()

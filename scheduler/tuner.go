@@ -45,12 +45,16 @@ const (
 	nearly = 1.25
 	// busiest is the share of the peak rate that products reach at most where fewer cores or clusters are tried.
 	busiest = 0.7
-	// many is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load them
-	// less often, and not fewer cores.
-	many = 0.35
-	// quick is the most steps of schedules, and some the most cores, of which each smaller number of cores is tried.
-	quick = 40
-	some  = 64
+	// weightBound is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load
+	// them less often, and not fewer cores.
+	weightBound = 0.35
+	// hopeful is how many times as long as the fastest schedule so far layers over clusters may take by formulas, and
+	// fewLayers the most layers of a network that they are tried of.
+	hopeful   = 1.1
+	fewLayers = 64
+	// fewSteps is the most steps of schedules, and fewCores the most cores, of which each smaller number of cores is tried.
+	fewSteps = 40
+	fewCores = 64
 )
 
 // newTrials lets recipes compete.
@@ -256,7 +260,7 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 		return err
 	}
 	active, chunk := float64(t.best.active()), float64(t.best.Chunk)
-	for _, n := range t.larger(even, loads > many) {
+	for _, n := range t.larger(even, loads > weightBound) {
 		larger, rarer := float64(n)/float64(even), float64((t.batch+n-1)/n)/active/(float64(even)/chunk)
 		if max(busy*larger/busiest, loads*rarer) < 1 {
 			if err := share(n, n); err != nil {
@@ -270,7 +274,7 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	}
 	try, tried := *t.found, []int64(nil)
 	power, limit := int64(1)<<bits.Len64(uint64(most-1))/2, int64(nearly*float64(t.least))
-	few := len(t.best.Schedule.Steps) <= quick && most <= some && t.near == nil
+	few := len(t.best.Schedule.Steps) <= fewSteps && most <= fewCores && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
 		try.part.cores = n
 		if n == power && most%n != 0 && t.tune { // most layers have no use for more: whatever is fastest may be so here
@@ -290,6 +294,41 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	}
 	if tried != nil {
 		t.also = append(t.also, t.best.raise(fmt.Sprintf("%s of %d cores", listed(tried), most)))
+	}
+	return nil
+}
+
+// overLayers tries to divide the layers over the clusters in place of the batch, all of it as one chunk, where weights
+// that each cluster loads take much of the time and products do not.
+func (t *tuner) overLayers(ctx context.Context, options Options) error {
+	busy, loads, err := t.busy()
+	if err != nil || loads <= weightBound || busy > busiest {
+		return err
+	}
+	g, err := t.net.Graph(t.batch)
+	if err != nil {
+		return err
+	}
+	if len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
+		return nil
+	}
+	if _, s, err := spread(ctx, g, t.spec, options, 1); err != nil || s > hopeful*1e-12*float64(t.least) {
+		return ctx.Err()
+	}
+	t.also = append(t.also, "layers over clusters")
+	x := &tuner{net: t.net, machine: t.machine, spec: t.spec, batch: t.batch, least: t.least, tune: true,
+		opt: run{Options: options, state: state{tiles: &Memory{}}}}
+	x.opt.Clusters = OverLayer
+	for i, r := range t.recipes {
+		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
+			x.recipes = []Recipe{r} // the last, of groups that are split: the others are as fast
+		}
+	}
+	if err := x.chunk(ctx, t.batch); err != nil {
+		return err
+	}
+	if x.best != nil {
+		t.best, t.least = x.best, x.least
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func heavy(g *Graph) []int {
 	return order
 }
 
-// An entry is an instance that can run.
+// A greedyEntry is an instance that can run.
 type greedyEntry struct {
 	growth int64 // of what the L1 holds, by its run
 	need   int64

@@ -42,7 +42,7 @@ type attention struct {
 // checkAttention is check for a step with an attention.
 func (lp *layerPlan) checkAttention(s *schedule.Schedule) error {
 	st := lp.step
-	if first := s.Graph.Op(lp.layer.Ops[0]); first != st.Attending.Op {
+	if first := s.Graph.Op(lp.layer.Ops[0]); first.ID != st.Attending.Op.ID {
 		return fmt.Errorf("%q comes before the attention of its layer", first.Name)
 	}
 	if lp.nest.Attention == nil {

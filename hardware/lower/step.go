@@ -135,7 +135,7 @@ type leaving struct {
 	at, bytes int64
 }
 
-// room is for lowering a step, in the memory of the step before.
+// room is the state of a step's lowering, in the buffers of the step before it.
 func (m *Memory) room(e *emitter, lp *layerPlan) *lowering {
 	l := &m.step
 	*l = lowering{emitter: e, lp: lp, cores: lp.step.Cores, active: lp.step.Active(), reads: l.reads[:0],

@@ -184,7 +184,7 @@ type placer struct {
 	over, under []int
 }
 
-// Stage is the L1 space per core that step i needs for what passes through it, if it passes in the given number of
+// stage is the L1 space per core that a step needs for what passes through it, if it passes in the given number of
 // tiles: data of other cores, inputs from other levels, and outputs for other levels. In more than one tile two are in
 // flight at a time.
 func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {

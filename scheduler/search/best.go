@@ -215,7 +215,7 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 	switch {
 	case err != nil:
 		return nil, nil, nil // the search says why, or what it has found
-	case x.Beyond():
+	case x.Clusters == scheduler.OverBatch && x.Beyond():
 		from = x
 	}
 	return from, x, nil
