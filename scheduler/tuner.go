@@ -52,7 +52,8 @@ const (
 	// fewLayers the most layers of a network that they are tried of.
 	hopeful   = 1.1
 	fewLayers = 64
-	// fewSteps is the most steps of schedules, and fewCores the most cores, of which each smaller number of cores is tried.
+	// fewSteps is the most steps of schedules, and fewCores the most cores, of which each smaller number of cores is
+	// tried.
 	fewSteps = 40
 	fewCores = 64
 )
