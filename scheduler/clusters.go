@@ -63,7 +63,7 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	if err := allRead(g); err != nil {
 		return nil, nil, err
 	}
-	r, home, note, err := opt.Clusters.row().Divide(ctx, g, spec, r, opt.Options, opt.ddrWeight)
+	r, home, note, err := opt.Clusters.row().Divide(ctx, g, clustersOf(spec, opt.within), r, opt.Options, opt.ddrWeight)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,6 +101,16 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	}
 	whole, err = joined(d.Order, made)
 	return whole, parts, err
+}
+
+// clustersOf is a machine with some of its clusters; 0: all.
+func clustersOf(spec *hardware.Spec, n int) *hardware.Spec {
+	if n == 0 {
+		return spec
+	}
+	some := *spec
+	some.Clusters = n
+	return &some
 }
 
 // joined is the sum of what clusters run of a chunk, for reports and files: its steps and
@@ -147,7 +157,7 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 	Divide: func(_ context.Context, _ *model.Graph, spec *hardware.Spec, r Recipe, _ Options, weight float64) (
 		Recipe, func(*schedule.SubGraph, int64) int, string, error) {
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
-			d.Grouping, _, err = spread(ctx, d.Graph, d.Spec, d.Options, weight)
+			d.Grouping, _, err = spread(ctx, d.Graph, spec, d.Options, weight)
 			return err
 		}}).With("split", ruleFor("split")).Picking(Pick{rewrite.Name, asIs})
 		return r, func(sg *schedule.SubGraph, index int64) int {

@@ -91,6 +91,7 @@ type state struct {
 	several       bool         // recipes side by side
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
+	within        int          // clusters that layers are divided over; 0: all
 	// slower, if not nil, says whether a schedule that takes so many picoseconds at least is known not to be the fastest.
 	slower func(leastPs int64) bool
 	memo   *schedule.Memo

@@ -198,7 +198,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
-	opt.active = out.active()
+	opt.active = cmp.Or(opt.within, out.active())
 	if opt.Clusters != OverBatch {
 		idle, err := out.together(ctx, net, r, opt)
 		if err != nil {

@@ -299,13 +299,9 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	return nil
 }
 
-// overLayers tries to divide the layers over the clusters in place of the batch, all of it as one chunk, where weights
-// that each cluster loads take much of the time and products do not.
+// overLayers tries to divide the layers over clusters in place of the batch, all of it as one chunk: over all, a half
+// and so on, and as many as the batch has elements, where formulas give hardly more time than the fastest takes.
 func (t *tuner) overLayers(ctx context.Context, options Options) error {
-	busy, loads, err := t.busy()
-	if err != nil || loads <= weightBound || busy > busiest {
-		return err
-	}
 	g, err := t.net.Graph(t.batch)
 	if err != nil {
 		return err
@@ -313,25 +309,38 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	if len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return nil
 	}
-	if _, s, err := spread(ctx, g, t.spec, options, 1); err != nil || s > hopeful*1e-12*float64(t.least) {
-		return ctx.Err()
+	numbers := []int{int(min(t.batch, int64(t.spec.Clusters)))}
+	for n := t.spec.Clusters; n > 1; n /= 2 {
+		numbers = append(numbers, n)
 	}
-	t.also = append(t.also, "layers over clusters")
-	x := &tuner{net: t.net, machine: t.machine, spec: t.spec, batch: t.batch, least: t.least, tune: true,
-		opt: run{Options: options, state: state{tiles: &Memory{}}}}
-	x.opt.Clusters = OverLayer
-	for i, r := range t.recipes {
-		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
-			x.recipes = []Recipe{r} // the last, of groups that are split: the others are as fast
+	slices.Sort(numbers)
+	for _, n := range slices.Compact(numbers) {
+		if n == 1 {
+			continue
+		}
+		_, s, err := spread(ctx, g, clustersOf(t.spec, n), options, 1)
+		if err != nil || s > hopeful*1e-12*float64(t.least) {
+			continue
+		}
+		if also := "layers over clusters"; !slices.Contains(t.also, also) {
+			t.also = append(t.also, also)
+		}
+		x := &tuner{net: t.net, machine: t.machine, spec: t.spec, batch: t.batch, least: t.least, tune: true,
+			opt: run{Options: options, state: state{tiles: &Memory{}, within: n}}}
+		x.opt.Clusters = OverLayer
+		for i, r := range t.recipes {
+			if t.scout(i) && r.Name != table.Greedy && !r.wide() {
+				x.recipes = []Recipe{r} // the last, of groups that are split: the others are as fast
+			}
+		}
+		if err := x.chunk(ctx, t.batch); err != nil {
+			return err
+		}
+		if x.best != nil {
+			t.best, t.least = x.best, x.least
 		}
 	}
-	if err := x.chunk(ctx, t.batch); err != nil {
-		return err
-	}
-	if x.best != nil {
-		t.best, t.least = x.best, x.least
-	}
-	return nil
+	return ctx.Err()
 }
 
 // A part is what of a cluster may be used.
