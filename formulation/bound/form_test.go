@@ -49,7 +49,7 @@ func TestAnyForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Run(t.Context(), c.net, chip, 1, recipe, scheduler.Options{})
+		r, err := scheduler.Run(t.Context(), c.net, chip, 1, recipe, scheduler.Options{Chunk: 1}) // on one cluster
 		if err != nil {
 			t.Fatal(err)
 		}
