@@ -134,8 +134,8 @@ func (c *trials) best(ctx context.Context) tried {
 	return best
 }
 
-// time is measure of a schedule, once for all of the same commands. What takes up to slack times as long as the fastest
-// so far is measured as well.
+// time is measure of a schedule, once for all of the same commands. The measurement ends beyond slack times the fastest
+// latency so far.
 func (c *trials) time(ctx context.Context, made *Result, limit int64, slack float64) (ps int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

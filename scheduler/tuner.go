@@ -45,11 +45,11 @@ const (
 	nearly = 1.25
 	// busiest is the share of the peak rate that products reach at most where fewer cores or clusters are tried.
 	busiest = 0.7
-	// weightBound is the share of the time that the DDR takes for weights from which fewer clusters are tried, which load
-	// them less often, and not fewer cores.
+	// weightBound is the share of weight loads in the latency above which fewer clusters are tried: they load weights less
+	// often.
 	weightBound = 0.35
-	// hopeful is how many times as long as the fastest schedule so far layers over clusters may take by formulas, and
-	// fewLayers the most layers of a network that they are tried of.
+	// hopeful bounds the price of layers over clusters, in times of the fastest latency so far: above it nothing is
+	// simulated. fewLayers is the largest network that is priced.
 	hopeful   = 1.1
 	fewLayers = 64
 	// fewSteps is the most steps of schedules, and fewCores the most cores, of which each smaller number of cores is
@@ -299,8 +299,8 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	return nil
 }
 
-// overLayers tries to divide the layers over clusters in place of the batch, all of it as one chunk: over all, a half
-// and so on, and as many as the batch has elements, where formulas give hardly more time than the fastest takes.
+// overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices all
+// clusters, a half and so on, and one cluster for each element, and simulates the numbers with hopeful prices.
 func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	g, err := t.net.Graph(t.batch)
 	if err != nil {

@@ -153,7 +153,7 @@ func (a *arena[T]) reset() {
 	a.at = 0
 }
 
-// commands are those of one cluster, behind those of others in the program's list.
+// commands is one cluster's part of the program's list. It begins behind the parts of earlier clusters.
 type commands struct {
 	list    []isa.Command
 	marks   []mark

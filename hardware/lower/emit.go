@@ -13,7 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// mark is what settle must know of a command, whose dependencies are indices in emitter.cmds until then.
+// A mark is a command's record for settle, which turns dependencies from indices in emitter.cmds into final ones.
 type mark struct {
 	block int32
 	opens bool // first command of its block: waits for everything before,

@@ -708,8 +708,8 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-// shares are what the instances of a group compute of an output: the hull, and the elements of those before each
-// instance and, at the end, of all.
+// shares describes an output's parts, one for each instance of a group: the hull of all parts, and for each instance
+// the number of elements in earlier parts. The last entry counts all elements.
 type shares struct {
 	hull model.Region
 	ends []int64

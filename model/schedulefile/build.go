@@ -207,7 +207,7 @@ func (b *builder) layerCores(at string, k int, gr *Group) {
 	}
 }
 
-// operators are those of a list that are any.
+// operators converts numbers of operators, and reports numbers that the graph lacks.
 func (b *builder) operators(at string, list []int) (ops []model.OpID) {
 	for _, o := range list {
 		if most := len(b.s.Graph.Ops) - 1; o < 0 || o > most {
