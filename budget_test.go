@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_563
+const total = 130_552
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 103_597
+const core = 102_381
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,14 +23,13 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7463,
+	"cmd/cli":                         7465,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
 	"experiments":                     346,
-	"experiments/explore":             838,
 	"experiments/harness":             2639,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   765,
@@ -104,6 +103,7 @@ var budget = map[string]int{
 	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
 	"systems/exchange/trace":          344,
+	"systems/explore":                 825,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
 	"systems/measured":                1828,

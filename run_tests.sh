@@ -44,7 +44,7 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # times as long. Patterns as for go list.
 race=(./experiments/harness ./formulation/highs ./formulation/solve ./model/network)
 if [[ -n $full ]]; then
-	race+=(./experiments ./systems/measured/calibration ./experiments/explore)
+	race+=(./experiments ./systems/measured/calibration ./systems/explore)
 	export DSASCHED_FULL=1
 	# The second checker of certificates is a Python program.
 	export DSASCHED_PYTHON=required

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/explore"
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/onnx"
@@ -94,16 +93,13 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 			var names []string
 			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 			hint = suggest.Hint("--"+unknown.GetSpecifiedName(), names)
-			if cmd.Name() == "sweep" && slices.Contains(explore.GridKeys(), unknown.GetSpecifiedName()) {
-				hint = fmt.Sprintf(" (give --set %s=...)", unknown.GetSpecifiedName())
-			}
 		}
 		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
-		newRun(experiment), newList(), newVersion(), newCompletion(), newSweep(),
-		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newMan(), newReport(),
+		newRun(experiment), newList(), newVersion(), newCompletion(), newSimulate(), newView(),
+		newExplain(), newBound(), newCertify(), newMan(), newReport(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, joint, order, partition) or one that a
 network poses (bind, layering, pipeline, split, stitch), by a rule or

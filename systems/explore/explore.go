@@ -332,12 +332,12 @@ func (b *builder) machine(pt *point, name string) (*hardware.Spec, error) {
 
 // Explored is a point that was computed.
 type Explored struct {
-	Values []string     // on each axis of the plan
-	Row    *harness.Row // nil: no schedule, see Err
-	// LimitedBy is the bottleneck, and LimitShare how much of the time it is busy; see LimitOf.
-	LimitedBy  string
-	LimitShare float64
-	Err        string
+	Values []string     `json:"-"`   // on each axis of the plan
+	Row    *harness.Row `json:"row"` // nil: no schedule, see Err
+	// LimitedBy is the bottleneck, and LimitShare how much of the time it is busy; see Result.Limit.
+	LimitedBy  string  `json:"limited_by"`
+	LimitShare float64 `json:"limit_share"`
+	Err        string  `json:"error"`
 	at         []int
 }
 
@@ -349,23 +349,13 @@ type ExploreOptions struct {
 	Progress func(harness.Progress)
 }
 
-// kept is the stored part of a point.
-type kept struct {
-	Row        *harness.Row `json:"row"`
-	LimitedBy  string       `json:"limited_by"`
-	LimitShare float64      `json:"limit_share"`
-	Err        string       `json:"error"`
-}
-
 // Experiment is the grid as an experiment, whose cells are the points: to be kept, and to be
 // computed in parts. Its report calls done with all of them, in the order of [Plan.Explore].
 func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Experiment {
 	return harness.Experiment{Name: name, Plan: func() (*harness.Plan, error) {
-		h := &harness.Plan{Report: harness.Of(func(points []kept) (*harness.Report, error) {
-			list := make([]Explored, len(points))
-			for i, k := range points {
-				list[i] = Explored{Values: p.points[i].values, Row: k.Row, LimitedBy: k.LimitedBy, LimitShare: k.LimitShare,
-					Err: k.Err, at: p.points[i].at}
+		h := &harness.Plan{Report: harness.Of(func(list []Explored) (*harness.Report, error) {
+			for i := range list {
+				list[i].Values, list[i].at = p.points[i].values, p.points[i].at
 			}
 			return &harness.Report{}, done(list)
 		})}
@@ -397,10 +387,7 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 					"model": pt.src.Name, "network_sha256": networks[what], "hardware": pt.spec.Name,
 					"hardware_sha256": machine, "batch": pt.batch, "variant": pt.v, "options": pt.opt,
 				},
-				Run: func(ctx context.Context) (any, error) {
-					e := pt.run(ctx)
-					return kept{e.Row, e.LimitedBy, e.LimitShare, e.Err}, ctx.Err()
-				},
+				Run: func(ctx context.Context) (any, error) { return pt.run(ctx), ctx.Err() },
 			})
 		}
 		return h, nil

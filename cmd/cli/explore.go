@@ -11,14 +11,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/dsasched/dsasched/experiments/explore"
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/systems/explore"
 )
+
+func init() { addOfSystem("", newSweep, newCompareHardware) }
 
 type gridJSON struct {
 	Points   int   `json:"points"`
@@ -68,12 +71,11 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []explore.Axis,
 	}
 	var list []explore.Explored
 	var stopped error
-	switch {
-	case g.cells != "":
+	if g.cells != "" {
 		if list, err = g.kept(cmd, plan); err != nil {
 			return err
 		}
-	default:
+	} else {
 		show := newStatus(cmd, *g.quiet)
 		list, stopped = plan.Explore(cmd.Context(),
 			explore.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
@@ -89,10 +91,7 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []explore.Axis,
 		// The rows are printed all the same.
 		unwritten = cmp.Or(g.files(plan, list), g.tables.write(made.table(cmd.Name()), cmd.Name()))
 	}
-	answer := gridJSON{Points: plan.Points(), Finished: len(list), Rows: []any{}}
-	for _, e := range list {
-		answer.Rows = append(answer.Rows, plan.JSON(e))
-	}
+	answer := gridJSON{plan.Points(), len(list), harness.Each(list, plan.JSON)}
 	check(emit(cmd, answer, func(b *bytes.Buffer) {
 		b.Write(head.Bytes())
 		b.WriteByte('\n')
@@ -160,6 +159,13 @@ func newSweep() *cobra.Command {
 	completeFlag(cmd, "cells", completeFolders)
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && slices.Contains(explore.GridKeys(), unknown.GetSpecifiedName()) {
+			return usagef("%v (give --set %s=...) (see '%s --help')", err, unknown.GetSpecifiedName(), cmd.CommandPath())
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		axes := try(gridAxes(args, sets))
 		if !slices.ContainsFunc(axes, func(a explore.Axis) bool { return a.Key == "dtype" }) {
