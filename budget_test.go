@@ -15,7 +15,7 @@ const total = 130_552
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 102_381
+const core = 101_491
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -29,14 +29,13 @@ var budget = map[string]int{
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
-	"experiments":                     346,
+	"experiments":                     341,
 	"experiments/harness":             2639,
 	"experiments/harness/harnesstest": 168,
 	"experiments/internal/ablation":   765,
 	"experiments/internal/beside":     338,
 	"experiments/internal/optimality": 663,
 	"experiments/internal/paperfigs":  3827,
-	"experiments/internal/readings":   885,
 	"experiments/internal/report":     744,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
@@ -87,7 +86,7 @@ var budget = map[string]int{
 	"scheduler/explain":               868,
 	"scheduler/picture":               205,
 	"scheduler/search":                2348,
-	"systems":                         47,
+	"systems":                         50,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1106,
@@ -117,6 +116,7 @@ var budget = map[string]int{
 	"systems/mofang/pipelining":       628,
 	"systems/mofang/staging":          177,
 	"systems/mofang/streams":          608,
+	"systems/readings":                887,
 	"systems/training":                702,
 	"tests/benchmarks":                207,
 }

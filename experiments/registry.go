@@ -13,7 +13,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/internal/beside"
 	"github.com/dsasched/dsasched/experiments/internal/optimality"
 	"github.com/dsasched/dsasched/experiments/internal/paperfigs"
-	"github.com/dsasched/dsasched/experiments/internal/readings"
 	"github.com/dsasched/dsasched/experiments/internal/report"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/systems"
@@ -46,17 +45,13 @@ func leading() []harness.Experiment {
 
 // others lists the experiments that are run by name or with all.
 func others() []harness.Experiment {
-	list := []harness.Experiment{
-		readings.Experiment(),
-		beside.Experiment(),
-	}
-	return append(list, published(false)...)
+	return append([]harness.Experiment{beside.Experiment()}, published(false)...)
 }
 
-// published lists the other systems' experiments that draw a figure or table of a paper, or those that don't.
+// published lists the systems' experiments that draw a figure or table of a paper, or those that don't.
 func published(figures bool) []harness.Experiment {
 	return slices.DeleteFunc(systems.Experiments(), func(e harness.Experiment) bool {
-		return slices.Contains([]string{"measured", "gains", "ansor-optimal"}, e.Name) == figures
+		return slices.Contains([]string{"readings", "measured", "gains", "ansor-optimal"}, e.Name) == figures
 	})
 }
 

@@ -1,7 +1,8 @@
 // Package systems lists what stands beside the core and can be taken off it: the schedulers of other papers, what
-// serves them, files of other tools, which who imports it can read, and times of real machines. Each system is a
-// folder here, with its problems, heuristics, experiments and tests; its commands are the files of cmd/cli that bear
-// its name, and add themselves. `scripts/without.sh NAME` shows that all else builds without it.
+// serves them, files of other tools, which who imports it can read, times of real machines, a caller's own grids, and
+// other readings of the paper. Each system is a folder here, with its problems, heuristics, experiments and tests; its
+// commands are the files of cmd/cli that bear its name, and add themselves. `scripts/without.sh NAME` shows that all
+// else builds without it.
 package systems
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/systems/measured"
 	"github.com/dsasched/dsasched/systems/mofang/balancing"
 	"github.com/dsasched/dsasched/systems/mofang/staging"
+	"github.com/dsasched/dsasched/systems/readings"
 )
 
 func init() {
@@ -32,6 +34,7 @@ var parts = []func(){
 
 // all has one call for each system that has experiments.
 var all = []func() []harness.Experiment{
+	readings.Experiments,  // readings: the published numbers under other readings of the paper's text
 	measured.Experiments,  // measured: the simulator against real machines
 	stitching.Experiments, // astitchgpu: kernels of a GPU stitched together
 	balancing.Experiments, // mofang: layers side by side, and pipelines of devices
