@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_552
+const total = 130_428
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 101_491
+const core = 101_367
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -118,7 +118,7 @@ var budget = map[string]int{
 	"systems/mofang/streams":          608,
 	"systems/readings":                887,
 	"systems/training":                702,
-	"tests/benchmarks":                207,
+	"tests/benchmarks":                83,
 }
 
 // heart lists the packages that are never cut for lines, with the least lines of each: order, binding and split

@@ -1,14 +1,15 @@
 package astitch
 
 import (
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
-	"github.com/dsasched/dsasched/tests/benchmarks"
 )
 
 // path reports whether one leads from part a to part b, over a third one if asked.
@@ -30,6 +31,33 @@ func path(p *Partition, a, b int, over bool) bool {
 	return false
 }
 
+// wide is a graph of operators side by side, each of which reads one or two of the last 40.
+func wide(r *rand.Rand, operators int) (*model.Graph, error) {
+	b := model.NewBuilder("wide")
+	x := []model.TensorID{b.Input("input", model.F16, 2, 64, 128)}
+	read := map[model.TensorID]bool{}
+	for i := range operators {
+		name, recent := fmt.Sprintf("op%d", i), x[max(0, len(x)-40):]
+		from, other := recent[r.IntN(len(recent))], recent[r.IntN(len(recent))]
+		read[from] = true
+		switch r.IntN(4) {
+		case 0:
+			x = append(x, b.Op("MatMul", name, model.Attr{}, from, b.Param(name+".weight", model.F16, 128, 128)))
+		case 1:
+			x = append(x, b.Op("Relu", name, model.Attr{}, from))
+		default:
+			read[other] = true
+			x = append(x, b.Op("Add", name, model.Attr{}, from, other))
+		}
+	}
+	for _, y := range x[1:] {
+		if !read[y] {
+			b.Output(y)
+		}
+	}
+	return b.Build()
+}
+
 // Stitching against walks over all that there is.
 func TestPartitionAgainstWalks(t *testing.T) {
 	var graphs []*model.Graph
@@ -40,14 +68,12 @@ func TestPartitionAgainstWalks(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	for _, f := range benchmarks.Families() {
-		for _, n := range []int{30, 200} {
-			g, err := f.Graph(n, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			graphs = append(graphs, g)
+	for seed := range uint64(8) {
+		g, err := wide(rand.New(rand.NewPCG(seed, 1)), 30+25*int(seed))
+		if err != nil {
+			t.Fatal(err)
 		}
+		graphs = append(graphs, g)
 	}
 	merged := 0
 	for _, g := range graphs {

@@ -10,7 +10,6 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
-	"github.com/dsasched/dsasched/tests/benchmarks"
 )
 
 // checkUnions groups a graph and compares all that is put together of parts with what is found
@@ -133,11 +132,8 @@ func TestUnions(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	for _, name := range []string{"toy-fig3", "toy-fig5", "resnet18", "mofang-inception", "squeezenet", "dlrm"} {
+	for _, name := range []string{"toy-fig3", "toy-fig5", "resnet18", "mofang-inception", "squeezenet", "dlrm", "mobilenetv2"} {
 		add(zoo.Build(name, zoo.Options{Batch: 2}))
-	}
-	for _, f := range benchmarks.Families() {
-		add(f.Graph(60, 2))
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 100 {

@@ -1,3 +1,5 @@
+// Package benchmarks has machines of several kinds of core for the tests of other packages. Its own tests see with
+// graphs of any number of operators how the toolkit grows.
 package benchmarks
 
 import (

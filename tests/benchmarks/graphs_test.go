@@ -1,5 +1,3 @@
-// Package benchmarks has graphs of any number of operators, to see how the toolkit grows
-// with them, and the benchmarks that do.
 package benchmarks
 
 import (
