@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 130_428
+const total = 129_980
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 101_367
+const core = 100_919
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -70,7 +70,7 @@ var budget = map[string]int{
 	"model":                           3625,
 	"model/grain":                     404,
 	"model/network":                   243,
-	"model/onnx":                      7822,
+	"model/onnx":                      7374,
 	"model/schedule":                  5908,
 	"model/schedulefile":              1536,
 	"model/simplify":                  2176,

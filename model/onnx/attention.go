@@ -18,9 +18,6 @@ type heads struct {
 // toHeads brings an operand into the order of heads. n is the number of heads of
 // [batch, position, feature]; operands of four dimensions have it.
 func (c *call) toHeads(suffix string, v *value, n int64) heads {
-	if c.err != nil {
-		return heads{v: v}
-	}
 	s := v.shape
 	switch {
 	case len(s) == 4:
@@ -30,9 +27,6 @@ func (c *call) toHeads(suffix string, v *value, n int64) heads {
 	case n < 1 || s[2]%n != 0:
 		c.fail("%s has %d features, which do not divide over %d heads", suffix, s[2], n)
 	}
-	if c.err != nil {
-		return heads{v: v}
-	}
 	h := heads{n: n, seq: s[1], at: s[2] / n}
 	x := c.step(suffix+"/heads", "Reshape", model.Attr{Shape: []int64{s[0], s[1], n, h.at}}, operandOf(v))
 	h.v = c.step(suffix+"/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(x))
@@ -41,12 +35,11 @@ func (c *call) toHeads(suffix string, v *value, n int64) heads {
 
 // append sets the positions of a cache before those of an operand.
 func (c *call) append(suffix string, past *value, h heads) heads {
-	if past == nil || c.err != nil {
+	if past == nil {
 		return h
 	}
 	if len(past.shape) != 4 {
 		c.fail("the cache %q has shape %v, expected [batch,head,position,feature]", past.name, past.shape)
-		return h
 	}
 	h.v = c.step(suffix+"/cache", "Concat", model.Attr{Axis: 2}, operandOf(past), operandOf(h.v))
 	h.seq += past.shape[2]
@@ -55,12 +48,11 @@ func (c *call) append(suffix string, past *value, h heads) heads {
 
 // into writes positions into a cache of fixed length.
 func (c *call) into(suffix string, past *value, h heads) heads {
-	if past == nil || c.err != nil {
+	if past == nil {
 		return h
 	}
 	if s := past.shape; len(s) != 4 || s[0] != h.v.shape[0] || s[1] != h.n || s[2] < h.seq || s[3] != h.at {
 		c.fail("the cache %q has shape %v, expected [%d,%d,position,%d]", past.name, s, h.v.shape[0], h.n, h.at)
-		return h
 	}
 	at := c.made(suffix+"/position", past.shape[:1].Clone(), model.I32)
 	h.v = c.step(suffix+"/cache", "Scatter", model.Attr{Variant: "of TensorScatter"}, operandOf(past),
@@ -78,7 +70,6 @@ type scores struct{ product, masked, shares, values *value }
 func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) (at scores) {
 	at = c.scores(q, k, v, biases, cap, variant)
 	switch {
-	case c.err != nil:
 	case merge:
 		c.merge(c.context(q, k, v, at))
 	case q.n > k.n:
@@ -102,20 +93,15 @@ func (c *call) context(q, k, v heads, at scores) *value {
 
 // merge is the node's result of contexts as heads.
 func (c *call) merge(y *value) {
-	if s := y.shape; c.err == nil {
-		y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
-		c.finish("Reshape", model.Attr{Shape: []int64{s[0], s[2], s[1] * s[3]}}, operandOf(y))
-	}
+	s := y.shape
+	y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
+	c.finish("Reshape", model.Attr{Shape: []int64{s[0], s[2], s[1] * s[3]}}, operandOf(y))
 }
 
 // scores are those of all queries and keys.
 func (c *call) scores(q, k, v heads, biases []*value, cap bool, variant string) (at scores) {
-	if c.err != nil {
-		return at
-	}
 	if k.n != v.n || k.n < 1 || q.n%k.n != 0 || k.seq != v.seq || q.at != k.at {
 		c.fail("queries of shape %v, keys of %v and values of %v do not fit", q.v.shape, k.v.shape, v.v.shape)
-		return at
 	}
 	batch, groups := q.v.shape[0], q.n/k.n
 	query, key, val := q.v, k.v, v.v
@@ -145,16 +131,11 @@ func (c *call) scores(q, k, v heads, biases []*value, cap bool, variant string) 
 		}
 		p = c.step([]string{"scores/mask", "scores/bias", "scores/bias2"}[min(i, 2)], kind, model.Attr{}, in...)
 	}
-	if c.err != nil {
-		return at
-	}
 	if groups > 1 && len(biases) > 0 {
 		p = c.step("scores/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, k.seq}}, operandOf(p))
 	}
 	at.masked = p
-	if c.err == nil {
-		p = c.step("softmax", "Softmax", model.Attr{Axis: int64(len(p.shape) - 1)}, operandOf(p))
-	}
+	p = c.step("softmax", "Softmax", model.Attr{Axis: int64(len(p.shape) - 1)}, operandOf(p))
 	at.shares, at.values = p, val
 	return at
 }
@@ -170,7 +151,7 @@ func (c *call) causal(q, k heads) *value {
 // fit, at most 16, each with the keys that any of its queries sees.
 func (c *call) windowed(q, k, v heads, bias *value, window int64, cap bool, variant string) {
 	slice := func(suffix string, x *value, dim int, lo, hi int64) *value {
-		if x == nil || c.err != nil || hi-lo == x.shape[dim] {
+		if x == nil || hi-lo == x.shape[dim] {
 			return x
 		}
 		return c.step(suffix+"/window", "Slice", model.SliceOf(x.shape, dim, lo, hi), operandOf(x))
@@ -178,7 +159,7 @@ func (c *call) windowed(q, k, v heads, bias *value, window int64, cap bool, vari
 	parts := min(16, (q.seq+window-1)/window)
 	each, before := (q.seq+parts-1)/parts, k.seq-q.seq
 	var contexts []arg
-	for at := int64(0); at < q.seq && c.err == nil; at += each {
+	for at := int64(0); at < q.seq; at += each {
 		end := min(at+each, q.seq)
 		lo, hi := max(0, before+at+1-window), before+end
 		if each < q.seq {
@@ -202,9 +183,7 @@ func (c *call) windowed(q, k, v heads, bias *value, window int64, cap bool, vari
 	if c.part = ""; len(contexts) > 1 {
 		contexts[0] = operandOf(c.step("context/parts", "Concat", model.Attr{Axis: 2}, contexts...))
 	}
-	if c.err == nil {
-		c.merge(contexts[0].v)
-	}
+	c.merge(contexts[0].v)
 }
 
 // biases lists a causal mask, if there is one, and what else is added to the scores or masks them.
@@ -223,7 +202,7 @@ func attention(c *call) {
 	v := c.toHeads("value", c.in[2], c.int("kv_num_heads", 0))
 	k, v = c.append("key", c.in[4], k), c.append("value", c.in[5], v)
 	mask := c.in[3]
-	if c.err == nil && mask != nil && len(mask.shape) > 0 {
+	if mask != nil && len(mask.shape) > 0 {
 		if n := len(mask.shape); mask.shape[n-1] > 1 && mask.shape[n-1] < k.seq { // hides the keys behind it
 			pads := append(make([]int64, 2*n-1), k.seq-mask.shape[n-1])
 			mask = c.step("mask", "Pad", model.Attr{Pads: pads}, operandOf(mask))
@@ -236,7 +215,7 @@ func attention(c *call) {
 	}
 	at := c.attend(q, k, v, biases, softcap, merge, c.variant())
 	c.present(1, k, v)
-	if !c.reads(3) || c.err != nil {
+	if !c.reads(3) {
 		return
 	}
 	y := *[]*value{at.product, at.masked, at.masked, at.shares}[mode]
@@ -248,19 +227,14 @@ func attention(c *call) {
 
 // present binds the outputs that hold keys and values with those of the cache.
 func (c *call) present(i int, k, v heads) {
-	if c.err == nil {
-		a, b := *k.v, *v.v
-		c.bind(i, &a)
-		c.bind(i+1, &b)
-	}
+	a, b := *k.v, *v.v
+	c.bind(i, &a)
+	c.bind(i+1, &b)
 }
 
 // rotate turns pairs of features by the angles whose cosines and sines are given per position: halves of the features,
 // or neighbours, which cost the same. h is as heads, the tables [.., position, pairs].
 func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
-	if c.err != nil {
-		return x
-	}
 	s := x.shape
 	last := len(s) - 1
 	if dim == 0 {
@@ -268,7 +242,6 @@ func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 	}
 	if dim < 2 || dim > s[last] || dim%2 != 0 {
 		c.fail("rotates %d of %d features", dim, s[last])
-		return x
 	}
 	part := func(name string, from, n int64) *value {
 		return c.step(suffix+"/"+name, "Slice", model.SliceOf(s, last, from, from+n), operandOf(x))
@@ -289,30 +262,23 @@ func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 // angles looks positions up in a table of cosines or sines and sets a dimension
 // for the heads before the positions. Tables are computed, not learned.
 func (c *call) angles(suffix string, table, positions *value, batch, seq int64) *value {
-	if c.err != nil {
-		return table
-	}
 	t := table
 	if positions != nil && len(positions.shape) == 2 {
 		t = c.step(suffix+"/rows", "Gather", model.Attr{}, arg{table, statistic}, operandOf(positions))
 	} else if len(table.shape) == 2 {
 		if table.shape[0] < seq {
 			c.fail("the table %q has %d positions, expected at least %d", table.name, table.shape[0], seq)
-			return table
 		}
 		// One offset for all: as many rows, in order.
 		t = c.step(suffix+"/rows", "Slice",
 			model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, arg{table, statistic})
 		return t // broadcast over batch and heads
 	}
-	if c.err != nil {
-		return table
+	s := t.shape
+	if len(s) != 3 {
+		c.fail("the table %q has shape %v", table.name, table.shape)
 	}
-	if s := t.shape; len(s) == 3 {
-		return c.step(suffix+"/head", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, arg{t, statistic})
-	}
-	c.fail("the table %q has shape %v", table.name, table.shape)
-	return table
+	return c.step(suffix+"/head", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, arg{t, statistic})
 }
 
 // rotation is an operator that only rotates.
@@ -325,9 +291,6 @@ func (c *call) rotation(cos, sin, positions *value, n, dim int64) {
 		}
 	}
 	h := c.toHeads("x", x, n)
-	if c.err != nil {
-		return
-	}
 	batch := x.shape[0]
 	y := c.rotate("x", h.v, c.angles("cos", cos, positions, batch, h.seq),
 		c.angles("sin", sin, positions, batch, h.seq), dim)
@@ -365,7 +328,6 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 	x, w := c.in[0], c.in[1]
 	if len(x.shape) != 3 || len(w.shape) != 2 {
 		c.fail("input %v and weights %v, expected three and two dimensions", x.shape, w.shape)
-		return
 	}
 	n := c.int("num_heads", 0)
 	sizes, ok := c.ints("qkv_hidden_sizes")
@@ -377,32 +339,25 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 		y = operandOf(c.step("projection/bias", "Add", model.Attr{}, y, arg{c.in[2], parameter}))
 	}
 	parts := c.parts("split", y, 2, sizes, "q", "k", "v")
-	if c.err != nil {
-		return
-	}
 	if len(parts) != 3 {
 		c.fail("qkv_hidden_sizes is %v, expected three numbers", sizes)
-		return
 	}
 	q, k, v := c.toHeads("query", parts[0], n), c.toHeads("key", parts[1], n), c.toHeads("value", parts[2], n)
-	if past != nil && c.err == nil {
+	if past != nil {
 		// Keys and values of earlier positions, one behind the other.
 		s := past.shape
 		if len(s) != 5 || s[0] != 2 {
 			c.fail("the cache %q has shape %v, expected [2,batch,head,position,feature]", past.name, s)
-			return
 		}
 		before := c.parts("cache", operandOf(past), 0, []int64{1, 1}, "k", "v")
 		for i, x := range before {
 			before[i] = c.step([]string{"key", "value"}[i]+"/past", "Reshape", model.Attr{Shape: s[1:]}, operandOf(x))
 		}
-		if c.err == nil {
-			k, v = c.append("key", before[0], k), c.append("value", before[1], v)
-		}
+		k, v = c.append("key", before[0], k), c.append("value", before[1], v)
 	}
 	biases := c.biases(c.bool("unidirectional", false), q, k, c.paddingMask(mask, q, k), bias)
 	c.attend(q, k, v, biases, false, true, c.variant())
-	if c.reads(1) && c.err == nil {
+	if c.reads(1) {
 		one := func(suffix string, h heads) arg {
 			return operandOf(c.step(suffix+"/present", "Reshape",
 				model.Attr{Shape: slices.Concat([]int64{1}, h.v.shape)}, operandOf(h.v)))
@@ -414,7 +369,7 @@ func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 // paddingMask brings a mask of ones and zeros before heads and rows. One that
 // gives lengths only is a mask as well, of the same size as one row of keys.
 func (c *call) paddingMask(m *value, q, k heads) *value {
-	if m == nil || c.err != nil {
+	if m == nil {
 		return nil
 	}
 	s := m.shape
@@ -426,11 +381,10 @@ func (c *call) paddingMask(m *value, q, k heads) *value {
 		return c.made("lengths", model.Shape{1, 1, 1, k.seq}, model.Bool)
 	case len(s) == 2:
 		return c.step("mask/rows", "Reshape", model.Attr{Shape: []int64{batch, 1, 1, k.seq}}, operandOf(m))
-	case len(s) == 3:
-		return c.step("mask/heads", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(m))
+	case len(s) != 3:
+		c.fail("mask %q has shape %v", m.name, s)
 	}
-	c.fail("mask %q has shape %v", m.name, s)
-	return nil
+	return c.step("mask/heads", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(m))
 }
 
 // multiHeadAttention: query, key, value, bias of all three, mask, additive bias, cache of keys and of values.
@@ -442,11 +396,9 @@ func (c *call) multiHeadAttention(fixed bool) {
 	query, key, val := c.in[0], c.in[1], c.in[2]
 	if len(query.shape) != 3 || key == nil || val == nil || len(key.shape) == 5 {
 		c.unsupported("has packed operands")
-		return
 	}
 	if b := c.in[3]; b != nil && !b.constant {
 		c.unsupported("has a bias (%q) that is computed while the network runs", b.name)
-		return
 	} else if b != nil {
 		// One vector for all three; its parts are parameters in their own right.
 		add := func(suffix string, x *value) *value {
@@ -475,24 +427,19 @@ func (c *call) multiHeadAttention(fixed bool) {
 func decoderAttention(c *call) {
 	n := c.int("num_heads", 0)
 	query, key, val, b := c.in[0], c.in[1], c.in[2], c.in[10]
-	if s := query.shape; len(s) == 3 && key == nil && val == nil && c.err == nil {
+	if s := query.shape; len(s) == 3 && key == nil && val == nil {
 		// Packed: queries, keys and values side by side; the cache tells the features of a value.
 		width := s[2] / 3
 		if v := c.in[6]; v != nil && len(v.shape) == 4 {
 			if width = n * v.shape[3]; width >= s[2] || (s[2]-width)%2 != 0 {
 				c.fail("input %q has shape %v, which does not hold queries, keys and values of %d features", query.name, s, width)
-				return
 			}
 		}
 		parts := c.parts("split", operandOf(query), 2, []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}, "q", "k", "v")
-		if c.err != nil {
-			return
-		}
 		query, key, val = parts[0], parts[1], parts[2]
 	}
 	if len(query.shape) != 3 || query.shape[1] != 1 {
 		c.fail("query has shape %v, expected [batch,1,features]", query.shape)
-		return
 	}
 	fixed := c.bool("past_present_share_buffer", false)
 	c.in = []*value{query, key, val, b, c.in[3], c.in[4], c.in[5], c.in[6]}
@@ -507,45 +454,36 @@ func groupQueryAttention(c *call) {
 	for _, name := range []string{"num_heads", "kv_num_heads"} {
 		if !c.has(name) {
 			c.fail("has no attribute %q, which it must have", name)
-			return
 		}
 	}
 	if n < 1 || kv < 1 || n%kv != 0 {
 		c.fail("%d heads of queries do not divide over %d of keys", n, kv)
-		return
 	}
 	if key == nil || val == nil {
 		// Packed: queries, keys and values side by side.
 		s := query.shape
 		if len(s) != 3 || s[2]%(n+2*kv) != 0 {
 			c.fail("input %q has shape %v, which does not divide over %d and twice %d heads", query.name, s, n, kv)
-			return
 		}
 		d := s[2] / (n + 2*kv)
 		parts := c.parts("split", operandOf(query), 2, []int64{n * d, kv * d, kv * d}, "q", "k", "v")
-		if c.err != nil {
-			return
-		}
 		query, key, val = parts[0], parts[1], parts[2]
 	}
 	q, k, v := c.toHeads("query", query, n), c.toHeads("key", key, kv), c.toHeads("value", val, kv)
-	if c.bool("do_rotary", false) && c.err == nil {
+	if c.bool("do_rotary", false) {
 		cos, sin := c.in[7], c.in[8]
 		if cos == nil || sin == nil {
 			c.fail("rotates without tables of cosines and sines")
-			return
 		}
 		batch := query.shape[0]
 		a, b := c.angles("cos", cos, c.in[9], batch, q.seq), c.angles("sin", sin, c.in[9], batch, q.seq)
 		var dim int64
-		if c.err == nil {
-			dim = 2 * cos.shape[len(cos.shape)-1]
-		}
+		dim = 2 * cos.shape[len(cos.shape)-1]
 		q.v, k.v = c.rotate("query", q.v, a, b, dim), c.rotate("key", k.v, a, b, dim)
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && c.err == nil && k.seq == v.seq && q.seq > 0 &&
+	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && k.seq == v.seq && q.seq > 0 &&
 		q.seq <= k.seq {
 		c.leave("local_window_size")
 		c.windowed(q, k, v, c.in[10], w, softcap, c.variant())

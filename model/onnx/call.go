@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// call is the import of one node. Its first error sticks, so that the functions in the table need few checks.
+// call is the import of one node. The functions in the table end it by fail and by unsupported.
 type call struct {
 	*importer
 	node  *nodeProto
@@ -23,23 +23,19 @@ type call struct {
 	left  bool     // what is not accounted for stands in one
 	part  string   // begins the names of steps of one part of several
 	makes bool     // an operator of the graph, at least
-	err   error
 }
 
 func (c *call) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf(format, args...)
-	}
+	panic(bail{fmt.Errorf(format, args...)})
 }
 
 // unsupported is fail for what lies beyond the importer.
 func (c *call) unsupported(format string, args ...any) {
-	if c.err == nil {
-		c.err = &notSupported{fmt.Sprintf(format, args...)}
-	}
+	panic(bail{&notSupported{fmt.Sprintf(format, args...)}})
 }
 
-func (c *call) run() error {
+func (c *call) run() (err error) {
+	defer caught(&err)
 	n, r := c.node, c.row
 	if r == nil {
 		return c.withoutRow()
@@ -75,7 +71,7 @@ func (c *call) run() error {
 	for len(c.in) < r.maxIn {
 		c.in = append(c.in, nil)
 	}
-	if !c.fold() && c.err == nil {
+	if !c.fold() {
 		if r.build == nil {
 			if c.opt.AllowUnknown {
 				return c.unknown()
@@ -84,9 +80,6 @@ func (c *call) run() error {
 		} else {
 			r.build(c)
 		}
-	}
-	if c.err != nil {
-		return c.err
 	}
 	for i, o := range n.outputs {
 		if o != "" && c.values[o] == nil && c.used[o] {
@@ -159,13 +152,13 @@ func (c *call) unknown() error {
 		for _, v := range c.add("Unknown", name, attr, args(c.in...), []string{o}) {
 			c.bind(i, v)
 		}
-		if c.err == nil && c.opt.Warn != nil {
+		if c.opt.Warn != nil {
 			c.opt.Warn(
 				fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation per element of its output %q",
 					c.node.name, c.node.op, shownDomain(c.node.domain), o))
 		}
 	}
-	return c.err
+	return nil
 }
 
 // stated is the file's declaration of a value; ok if that is all, else what is missing is nil.
@@ -228,7 +221,7 @@ func (c *call) fold() bool {
 		}
 	}
 	l := c.row.fold(c)
-	if l == nil || c.err != nil {
+	if l == nil {
 		return false
 	}
 	c.known(l)
@@ -241,17 +234,15 @@ func (c *call) known(l *literal) { c.knownOutput(0, l) }
 func (c *call) knownOutput(i int, l *literal) {
 	if !fits(l.shape) {
 		c.fail("yields shape %v, which is too large to compute here", l.shape)
-		return
 	}
 	if c.budget -= l.len() + 8; c.budget < 0 {
-		c.err = errKnown
-		return
+		panic(bail{errKnown})
 	}
 	c.bind(i, &value{shape: l.shape, dtype: l.dtype, constant: true, lit: l, derived: true, id: absent})
 }
 
 func (c *call) bind(i int, v *value) {
-	if i >= len(c.node.outputs) || c.node.outputs[i] == "" || c.err != nil {
+	if i >= len(c.node.outputs) || c.node.outputs[i] == "" {
 		return
 	}
 	if v.name == "" {
@@ -285,11 +276,10 @@ func (a *attribute) is(fieldNumber uint, typ int64) bool {
 // get finds an attribute of a type.
 func (c *call) get(name string, fieldNumber uint, typ int64, want string) *attribute {
 	a := c.find(name)
-	if a == nil || a.is(fieldNumber, typ) {
-		return a
+	if a != nil && !a.is(fieldNumber, typ) {
+		c.fail("attribute %q is %s, expected %s", name, a.kind(), want)
 	}
-	c.fail("attribute %q is %s, expected %s", name, a.kind(), want)
-	return nil
+	return a
 }
 
 // kind says of what type an attribute is.
@@ -314,7 +304,6 @@ func (c *call) int(name string, def int64) int64 {
 	if a := c.find(name); a != nil && !a.is(attrI, typeInt) && a.is(attrInts, typeInts) {
 		if len(a.ints) != 1 {
 			c.fail("attribute %q is the list %v, expected an integer", name, a.ints)
-			return def
 		}
 		return a.ints[0]
 	}
@@ -356,7 +345,6 @@ func (c *call) within(name string, def, lo, hi int64) int64 {
 	n := c.int(name, def)
 	if n < lo || n > hi {
 		c.fail("attribute %q is %d, expected %d to %d", name, n, lo, hi)
-		return lo
 	}
 	return n
 }
@@ -409,15 +397,12 @@ func (c *call) list(attr string, input int) ([]int64, bool) {
 	v := c.in[input]
 	if v.missing != "" {
 		c.fail("input %d (%q) is needed: %s", input, v.name, v.missing)
-		return nil, false
 	}
 	if v.lit == nil || v.lit.isFloat() {
 		c.fail("input %d (%q) is computed while the network runs, expected a known list of integers", input, v.name)
-		return nil, false
 	}
 	if len(v.shape) > 1 {
 		c.fail("input %d (%q) has shape %v, expected a list", input, v.name, v.shape)
-		return nil, false
 	}
 	return v.lit.ints, true
 }
@@ -426,7 +411,6 @@ func (c *call) list(attr string, input int) ([]int64, bool) {
 func (c *call) axis(a int64, rank int) int {
 	if a < -int64(rank) || a >= int64(rank) {
 		c.fail("axis %d does not exist in %d dimensions", a, rank)
-		return 0
 	}
 	if a < 0 {
 		a += int64(rank)
@@ -464,7 +448,6 @@ func (c *call) spatial(name string, n int, def int64) []int64 {
 	}
 	if len(v) != n {
 		c.fail("attribute %q has %d entries, expected %d", name, len(v), n)
-		return slices.Repeat([]int64{1}, n)
 	}
 	return v
 }
@@ -595,9 +578,6 @@ func (c *call) parts(suffix string, v arg, axis int64, sizes []int64, names ...s
 
 func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {
 	c.makes = true
-	if c.err != nil {
-		return nil
-	}
 	negative := func(n int64) bool { return n < 0 }
 	if slices.Contains(attr.Shape, 0) || slices.Contains(attr.Splits, 0) || slices.ContainsFunc(attr.Pads, negative) ||
 		slices.ContainsFunc(in, func(a arg) bool { return a.v.empty() }) {
@@ -619,8 +599,7 @@ func (c *call) hollow(kind model.Kind, name string, attr model.Attr, in []arg, n
 	}
 	shapes, dts, err := model.Infer(&model.Op{Kind: kind, Attr: &attr}, ts)
 	if err != nil {
-		c.err = err
-		return nil
+		panic(bail{err})
 	}
 	vs := make([]*value, len(shapes))
 	var have []int // the results with elements
@@ -672,15 +651,13 @@ func (c *call) built(kind model.Kind, name string, attr model.Attr, in []arg, na
 		if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "operator") {
 			err = inner
 		}
-		c.err = err
-		return nil
+		panic(bail{err})
 	}
 	vs := make([]*value, len(outs))
 	for i, id := range outs {
 		t := c.b.Tensor(id)
 		if len(t.Shape) > maxRank {
 			c.fail("yields %d dimensions, more than %d", len(t.Shape), maxRank)
-			return nil
 		}
 		vs[i] = &value{name: t.Name, shape: t.Shape, dtype: t.DType, id: id}
 	}

@@ -27,7 +27,6 @@ func castLike(c *call) {
 	l, err := c.in[0].lit.cast(dt)
 	if err != nil {
 		c.fail("%v", err)
-		return
 	}
 	c.known(l)
 }
@@ -61,9 +60,7 @@ func (v *value) is(x float64) bool {
 
 // biasedGelu adds a bias, if there is one.
 func biasedGelu(c *call) {
-	if !c.alike(c.in...) {
-		return
-	}
+	c.alike(c.in...)
 	x := operandOf(c.in[0])
 	if c.in[1] != nil {
 		x = operandOf(c.step("bias", "Add", model.Attr{}, x, arg{c.in[1], parameter}))
@@ -73,24 +70,16 @@ func biasedGelu(c *call) {
 
 // biasSplitGelu multiplies a half of the features with the Gelu of the other.
 func biasSplitGelu(c *call) {
-	if !c.alike(c.in...) {
-		return
-	}
+	c.alike(c.in...)
 	x := c.step("bias", "Add", model.Attr{}, operandOf(c.in[0]), arg{c.in[1], parameter})
-	if c.err != nil {
-		return
-	}
 	last := len(x.shape) - 1
 	if last < 0 || x.shape[last]%2 != 0 {
 		c.fail("input has shape %v, expected an even last dimension", x.shape)
-		return
 	}
 	half := x.shape[last] / 2
 	parts := c.parts("split", operandOf(x), int64(last), []int64{half, half}, "0", "1")
-	if c.err == nil {
-		c.finish("Mul", model.Attr{}, operandOf(parts[0]),
-			operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
-	}
+	c.finish("Mul", model.Attr{}, operandOf(parts[0]),
+		operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
 }
 
 func fusedMatMul(c *call) {
@@ -141,9 +130,6 @@ func fusedGemm(c *call) {
 func fusedConv(c *call) {
 	act := c.activation("activation")
 	a := c.convAttr()
-	if c.err != nil {
-		return
-	}
 	a.Variant = c.variant()
 	last := c.then(act, c.node.name)
 	if c.in[3] != nil {
@@ -158,9 +144,7 @@ func fusedConv(c *call) {
 
 // channels moves the channels of images from the last place to the second, or back.
 func (c *call) channels(suffix string, x *value, back bool) *value {
-	if c.err != nil || !c.images(x) {
-		return x
-	}
+	c.images(x)
 	rank := len(x.shape)
 	perm := append([]int64{0, int64(rank - 1)}, dims(1, rank-1)...)
 	if back {
@@ -176,17 +160,12 @@ func nhwcConv(c *call) {
 		act = c.activation("activation")
 	}
 	x, w := c.channels("first", c.in[0], false), *c.in[1]
-	if c.err != nil {
-		return
-	}
 	if !c.in[1].constant {
 		c.unsupported("has weights (%q) that are computed while the network runs", w.name)
-		return
 	}
 	rank, group := len(w.shape), c.int("group", 1)
 	if group < 1 || group > 1<<30 || rank != len(x.shape) {
 		c.fail("input %v, weights %v and %d groups do not fit", c.in[0].shape, w.shape, group)
-		return
 	}
 	if n := x.shape[1] / group; w.shape[rank-1] == n && w.shape[1] != n {
 		w = value{name: w.name, shape: slices.Concat(w.shape[:1], w.shape[rank-1:], w.shape[1:rank-1]), dtype: w.dtype,
@@ -194,9 +173,6 @@ func nhwcConv(c *call) {
 	}
 	c.in[0], c.in[1] = x, &w
 	a := c.convAttr()
-	if c.err != nil {
-		return
-	}
 	c.find("activation_params")
 	a.Variant = c.variant()
 	y := c.channels("last", c.step("convolution", "Conv", a, c.weighted()...), true)
@@ -224,15 +200,10 @@ func parameters(vs ...*value) []arg {
 
 // skipNorm normalises the sum of two inputs and a bias. The sum may be an output, the fourth.
 func (c *call) skipNorm(kind model.Kind, params []*value, bias *value) {
-	if !c.alike(c.in[0], c.in[1], bias) {
-		return
-	}
+	c.alike(c.in[0], c.in[1], bias)
 	x := c.step("sum", "Add", model.Attr{}, operandOf(c.in[0]), operandOf(c.in[1]))
 	if bias != nil {
 		x = c.step("bias", "Add", model.Attr{}, operandOf(x), arg{bias, parameter})
-	}
-	if c.err != nil {
-		return
 	}
 	in := []arg{operandOf(x)}
 	for _, p := range params {
@@ -253,7 +224,6 @@ func embedLayerNorm(c *call) {
 	ids, segments := c.in[0], c.in[1]
 	if len(ids.shape) != 2 {
 		c.fail("input %q has shape %v, expected [batch,position]", ids.name, ids.shape)
-		return
 	}
 	x := c.step("words", "Gather", model.Attr{}, arg{c.in[2], parameter}, operandOf(ids))
 	positions := c.in[8]
@@ -269,9 +239,6 @@ func embedLayerNorm(c *call) {
 	}
 	c.finish("LayerNorm", model.Attr{Axis: 2, Variant: c.variant()}, operandOf(x), arg{c.in[5], parameter},
 		arg{c.in[6], parameter})
-	if c.err != nil {
-		return
-	}
 	sum := *x
 	c.bind(2, &sum)
 	if len(c.node.outputs) < 2 || c.node.outputs[1] == "" {
@@ -286,18 +253,14 @@ func embedLayerNorm(c *call) {
 }
 
 func instanceNorm(c *call) {
-	if c.images(c.in[0]) {
-		c.emit("GroupNorm", model.Attr{Group: c.in[0].shape[1]},
-			c.weighted())
-	}
+	c.images(c.in[0])
+	c.emit("GroupNorm", model.Attr{Group: c.in[0].shape[1]}, c.weighted())
 }
 
 func groupNorm(c *call) {
-	if c.images(c.in[0]) {
-		c.find("stash_type")
-		c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)},
-			c.weighted())
-	}
+	c.images(c.in[0])
+	c.find("stash_type")
+	c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)}, c.weighted())
 }
 
 // skipGroupNorm is the group normalisation of diffusion models, of images with their channels in
@@ -305,9 +268,7 @@ func groupNorm(c *call) {
 func skipGroupNorm(c *call) {
 	x, last := c.in[0], c.bool("channels_last", true)
 	act := c.within("activation", 0, 0, 1)
-	if !c.images(x) {
-		return
-	}
+	c.images(x)
 	rank := len(x.shape)
 	channels := x.shape[1]
 	if last {
@@ -333,7 +294,7 @@ func skipGroupNorm(c *call) {
 		if c.in[4] != nil {
 			x = c.step("bias", "Add", model.Attr{}, operandOf(x), arg{fill(c.in[4]), parameter})
 		}
-		if c.err == nil && !x.shape.Equal(c.in[0].shape) {
+		if !x.shape.Equal(c.in[0].shape) {
 			c.fail("input %v and skip %v do not fit", c.in[0].shape, c.in[3].shape)
 		}
 		sum := *x
@@ -353,21 +314,17 @@ func skipGroupNorm(c *call) {
 
 // groupNormOfGroups: before operator set 21, scale and bias are one number per group.
 func groupNormOfGroups(c *call) {
-	if !c.images(c.in[0]) {
-		return
-	}
+	c.images(c.in[0])
 	x := c.in[0]
 	groups := c.int("num_groups", 0)
 	if groups < 1 || x.shape[1]%groups != 0 {
 		c.fail("%d channels do not divide into %d groups", x.shape[1], groups)
-		return
 	}
 	y := c.step("norm", "GroupNorm", model.Attr{Group: groups, Variant: c.variant()}, operandOf(x))
 	// A scale per group is repeated for the channels of the group, and stands before the positions.
 	channels := func(suffix string, p *value) arg {
 		if !p.shape.Equal(model.Shape{groups}) {
 			c.fail("%s has shape %v, expected [%d]", suffix, p.shape, groups)
-			return arg{}
 		}
 		s := slices.Repeat([]int64{1}, len(x.shape)-1)
 		s[0] = x.shape[1]
@@ -376,9 +333,7 @@ func groupNormOfGroups(c *call) {
 		return operandOf(c.step(suffix, "Reshape", model.Attr{Shape: s}, operandOf(q)))
 	}
 	y = c.step("scaled", "Mul", model.Attr{}, operandOf(y), channels("scale", c.in[1]))
-	if c.err == nil {
-		c.finish("Add", model.Attr{}, operandOf(y), channels("bias", c.in[2]))
-	}
+	c.finish("Add", model.Attr{}, operandOf(y), channels("bias", c.in[2]))
 }
 
 func meanVariance(c *call) {
@@ -458,10 +413,9 @@ func topK(c *call) {
 	}
 	if k < 1 {
 		c.fail("the best %d, expected a positive number", k)
-		return
 	}
 	axis := c.axis(c.int("axis", -1), len(c.in[0].shape))
-	if own := c.ownInput(0); own != nil && c.err == nil && len(own.shape) == len(c.in[0].shape) && own.shape[axis] == k {
+	if own := c.ownInput(0); own != nil && len(own.shape) == len(c.in[0].shape) && own.shape[axis] == k {
 		k = c.in[0].shape[axis] // all in order, of another batch too
 	}
 	c.emit("TopK", model.Attr{Axis: int64(axis), Splits: []int64{k}}, args(c.in[0]))
@@ -469,12 +423,10 @@ func topK(c *call) {
 
 func cumSum(c *call) {
 	list, _ := c.list("", 1)
-	if c.err == nil && len(list) != 1 {
+	if len(list) != 1 {
 		c.fail("has axis %v, expected one number", list)
 	}
-	if c.err == nil {
-		c.emit("CumSum", model.Attr{Axis: int64(c.axis(list[0], len(c.in[0].shape)))}, args(c.in[0]))
-	}
+	c.emit("CumSum", model.Attr{Axis: int64(c.axis(list[0], len(c.in[0].shape)))}, args(c.in[0]))
 }
 
 func lpPool(c *call) {
@@ -495,20 +447,15 @@ func tensorScatter(c *call) {
 	axis := c.axis(c.int("axis", -2), rank)
 	c.one("mode", "linear", "linear", "circular")
 	c.leave("axis", "mode")
-	if c.err != nil {
-		return
-	}
 	if axis == 0 || len(update.shape) != rank {
 		c.fail("cache %v and update %v along axis %d, expected equally many dimensions and not that of the batch", past.shape,
 			update.shape, axis)
-		return
 	}
 	want := past.shape.Clone()
 	want[axis] = min(want[axis], update.shape[axis])
 	if !update.shape.Equal(want) {
 		c.fail("update %v of a cache %v, expected at most its extent along axis %d and the same along the others",
 			update.shape, past.shape, axis)
-		return
 	}
 	at := c.in[2]
 	if at == nil {
@@ -516,7 +463,6 @@ func tensorScatter(c *call) {
 	}
 	if !at.shape.Equal(past.shape[:1]) {
 		c.fail("indices %q have shape %v, expected %v", at.name, at.shape, past.shape[:1])
-		return
 	}
 	c.extra = append(c.extra, "of TensorScatter")
 	c.emit("Scatter", model.Attr{}, args(past, at, update))
@@ -528,15 +474,13 @@ func gatherND(c *call) {
 		c.unsupported("has batch dimensions")
 	}
 	x, ix := c.in[0], c.in[1]
-	if len(ix.shape) == 0 || c.err != nil {
+	if len(ix.shape) == 0 {
 		c.fail("positions %q have no dimension", ix.name)
-		return
 	}
 	last := len(ix.shape) - 1
 	k := ix.shape[last]
 	if k < 1 || k > int64(len(x.shape)) {
 		c.fail("positions of %d dimensions in shape %v", k, x.shape)
-		return
 	}
 	rows := operandOf(ix)
 	if k > 1 {
@@ -553,14 +497,11 @@ func gatherND(c *call) {
 // oneHot compares positions with all numbers up to the depth.
 func oneHot(c *call) {
 	depth, _ := c.list("", 1)
-	if c.err == nil && (len(depth) != 1 || depth[0] < 1) {
+	if len(depth) != 1 || depth[0] < 1 {
 		c.fail("has depth %v, expected one positive number", depth)
 	}
 	rank := len(c.in[0].shape)
 	axis := c.axis(c.int("axis", -1), rank+1)
-	if c.err != nil {
-		return
-	}
 	shape := slices.Insert(c.in[0].shape.Clone(), axis, 1)
 	column := slices.Repeat([]int64{1}, rank+1)
 	column[axis] = depth[0]
@@ -573,7 +514,7 @@ func oneHot(c *call) {
 
 func (c *call) repeats() []int64 {
 	list, ok := c.list("", 1)
-	if c.err == nil && (!ok || len(list) != len(c.in[0].shape)) {
+	if !ok || len(list) != len(c.in[0].shape) {
 		c.fail("has repeats %v for shape %v", list, c.in[0].shape)
 	}
 	for _, n := range list {
@@ -587,9 +528,6 @@ func (c *call) repeats() []int64 {
 // tile sets a new dimension before each, expands it and joins the two.
 func tile(c *call) {
 	list := c.repeats()
-	if c.err != nil {
-		return
-	}
 	var apart, wide, joined []int64
 	for d, n := range c.in[0].shape {
 		if list[d] > 1 {
@@ -599,7 +537,6 @@ func tile(c *call) {
 		e, err := mulInt(n, list[d])
 		if err != nil {
 			c.fail("%v", err)
-			return
 		}
 		joined = append(joined, e)
 	}
@@ -609,7 +546,6 @@ func tile(c *call) {
 	}
 	if len(apart) > maxRank {
 		c.fail("yields %d dimensions, more than %d", len(apart), maxRank)
-		return
 	}
 	x := c.step("apart", "Reshape", model.Attr{Shape: apart}, operandOf(c.in[0]))
 	x = c.step("repeat", "Expand", model.Attr{Shape: wide}, operandOf(x))
@@ -623,22 +559,18 @@ func (c *call) rearrange(apart, perm, joined []int64) {
 	c.finish("Reshape", model.Attr{Shape: joined}, operandOf(x))
 }
 
-func (c *call) blockSize() (s model.Shape, b int64, ok bool) {
+func (c *call) blockSize() (s model.Shape, b int64) {
 	s, b = c.in[0].shape, c.int("blocksize", 0)
 	if len(s) != 4 || b < 1 || b > 1<<20 {
 		c.fail("shape %v with blocks of %d, expected [N,C,H,W] and a positive size", s, b)
 	}
-	return s, b, c.err == nil
+	return s, b
 }
 
 func depthToSpace(c *call) {
-	s, b, ok := c.blockSize()
-	if !ok {
-		return
-	}
+	s, b := c.blockSize()
 	if s[1]%(b*b) != 0 {
 		c.fail("%d channels do not divide into blocks of %d x %d", s[1], b, b)
-		return
 	}
 	n, d := s[0], s[1]/(b*b)
 	apart, perm := []int64{n, b, b, d, s[2], s[3]}, []int64{0, 3, 4, 1, 5, 2}
@@ -649,13 +581,9 @@ func depthToSpace(c *call) {
 }
 
 func spaceToDepth(c *call) {
-	s, b, ok := c.blockSize()
-	if !ok {
-		return
-	}
+	s, b := c.blockSize()
 	if s[2]%b != 0 || s[3]%b != 0 {
 		c.fail("shape %v does not divide into blocks of %d x %d", s, b, b)
-		return
 	}
 	c.rearrange([]int64{s[0], s[1], s[2] / b, b, s[3] / b, b}, []int64{0, 3, 5, 1, 2, 4},
 		[]int64{s[0], s[1] * b * b, s[2] / b, s[3] / b})
@@ -666,7 +594,6 @@ func trilu(c *call) {
 	s := c.in[0].shape
 	if len(s) < 2 {
 		c.fail("input has shape %v, expected matrices", s)
-		return
 	}
 	mask := c.made("mask", s[len(s)-2:].Clone(), model.Bool)
 	c.finish("Where", model.Attr{Variant: c.variant()}, operandOf(mask), operandOf(c.in[0]),
@@ -685,9 +612,6 @@ func eyeLike(c *call) {
 
 func foldTile(c *call) *literal {
 	list := c.repeats()
-	if c.err != nil {
-		return nil
-	}
 	l := c.in[0].lit
 	out := l.shape.Clone()
 	for d := range out {
@@ -750,7 +674,6 @@ func foldScatterND(c *call) *literal {
 			}
 			if k < 0 || k >= x.shape[d] {
 				c.fail("position %d does not exist in %d elements", k, x.shape[d])
-				return nil
 			}
 			at += k * st[d]
 		}
@@ -764,7 +687,6 @@ func branch(c *call) {
 	l := c.in[0].lit
 	if l == nil || l.isFloat() || l.len() != 1 {
 		c.unsupported("control flow, and its condition (%q) is computed while the network runs", c.in[0].name)
-		return
 	}
 	name := "else_branch"
 	if l.ints[0] != 0 {
@@ -773,12 +695,10 @@ func branch(c *call) {
 	a := c.find(name)
 	if a == nil || a.g == nil {
 		c.fail("has no graph %q", name)
-		return
 	}
 	g := a.g
 	if len(g.outputs) != len(c.node.outputs) {
 		c.fail("has %d outputs, but %q yields %d", len(c.node.outputs), name, len(g.outputs))
-		return
 	}
 	writer := map[string]int{}
 	var inner []string
@@ -800,14 +720,10 @@ func branch(c *call) {
 			add(o)
 		}
 	}
-	if c.err != nil {
-		return
-	}
 	for _, t := range g.initializers {
 		v, err := c.stored(t)
 		if err != nil {
 			c.fail("initializer %q %v", t.name, err)
-			return
 		}
 		v.name = t.name
 		c.values[t.name] = v
@@ -832,8 +748,7 @@ func branch(c *call) {
 		delete(c.values, s)
 	}
 	if err != nil {
-		c.err = fmt.Errorf("%s: %w", name, err)
-		return
+		panic(bail{fmt.Errorf("%s: %w", name, err)})
 	}
 	for i, o := range c.node.outputs {
 		if o != "" {

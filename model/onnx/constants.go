@@ -14,14 +14,12 @@ func constant(c *call) {
 		c.find(a.name)
 		if v != nil {
 			c.fail("has several values")
-			return
 		}
 		switch {
 		case a.name == "value" && a.t != nil:
 			var err error
 			if v, err = c.stored(a.t); err != nil {
 				c.fail("the value %v", err)
-				return
 			}
 		case a.name == "value_int" && a.has&(1<<attrI) != 0:
 			v = literalValue(&literal{dtype: model.I64, ints: []int64{a.i}})
@@ -38,12 +36,10 @@ func constant(c *call) {
 			v.derived = false
 		default:
 			c.fail("has value attribute %q, which is not supported", a.name)
-			return
 		}
 	}
 	if v == nil {
 		c.fail("has no value")
-		return
 	}
 	v.name = ""
 	c.bind(0, v)
@@ -64,32 +60,24 @@ func (c *call) floatType() model.DType {
 // file's own, unless their shape is itself computed: exporters write biases of zeros so.
 func constantOfShape(c *call) {
 	shape, _ := c.list("", 0)
-	if c.err != nil {
-		return
-	}
 	s := model.Shape(shape).Clone()
 	if _, err := elements(s); err != nil {
 		c.fail("%v", err)
-		return
 	}
 	if len(s) > maxRank {
 		c.fail("yields %d dimensions, more than %d", len(s), maxRank)
-		return
 	}
 	fill := &literal{shape: model.Shape{1}, dtype: c.floatType(), floats: []float64{0}}
 	if a := c.find("value"); a != nil {
 		if a.t == nil {
 			c.fail("attribute \"value\" is not a tensor")
-			return
 		}
 		v, err := c.stored(a.t)
 		if err != nil {
 			c.fail("attribute \"value\" %v", err)
-			return
 		}
 		if v.shape.Elements() != 1 {
 			c.fail("attribute \"value\" has shape %v, expected one element", v.shape)
-			return
 		}
 		if fill = v.lit; fill == nil {
 			fill = &literal{shape: model.Shape{1}, dtype: v.dtype}
@@ -101,8 +89,7 @@ func constantOfShape(c *call) {
 	}
 	if n := s.Elements(); len(fill.ints)+len(fill.floats) == 1 && fits(s) && (!fill.isFloat() || n <= 1) {
 		if c.budget -= n; c.budget < 0 {
-			c.err = errKnown
-			return
+			panic(bail{errKnown})
 		}
 		v.lit = fill.pick(s, make([]int64, n))
 	}
@@ -118,9 +105,7 @@ func shapeOf(c *call) {
 		return min(max(v, 0), int64(len(s)))
 	}
 	lo, hi := clamp(c.int("start", 0)), clamp(c.int("end", int64(len(s))))
-	if c.err == nil {
-		c.known(intLiteral(s.Clone()[lo:max(lo, hi)]))
-	}
+	c.known(intLiteral(s.Clone()[lo:max(lo, hi)]))
 }
 
 func sizeOf(c *call) {
@@ -133,7 +118,6 @@ func foldCast(c *call) *literal {
 	dt, err := c.dtype(c.int("to", 0))
 	if err != nil {
 		c.fail("attribute \"to\" %v", err)
-		return nil
 	}
 	l, err := c.in[0].lit.cast(dt)
 	if err != nil {
@@ -185,7 +169,6 @@ func foldArithmetic(c *call) *literal {
 		s, err := broadcastShape(acc.shape, l.shape)
 		if err != nil {
 			c.fail("%v", err)
-			return nil
 		}
 		if !fits(s) || acc.isFloat() != l.isFloat() || (l.isFloat() && f.floats == nil) {
 			return nil
@@ -196,7 +179,6 @@ func foldArithmetic(c *call) *literal {
 			n, err := f.ints(x.ints[i], y.ints[i])
 			if err != nil {
 				c.fail("%v", err)
-				return nil
 			}
 			r.ints = append(r.ints, n)
 		}
@@ -220,7 +202,6 @@ func foldWhere(c *call) *literal {
 	}
 	if err != nil {
 		c.fail("%v", err)
-		return nil
 	}
 	if !fits(s) || x.isFloat() != y.isFloat() || cond.isFloat() {
 		return nil
@@ -244,7 +225,7 @@ func foldWhere(c *call) *literal {
 func foldProduct(c *call) *literal {
 	l := c.in[0].lit
 	c.list("axes", 1) // a list has but one
-	if l.isFloat() || len(l.shape) > 1 || c.err != nil {
+	if l.isFloat() || len(l.shape) > 1 {
 		return nil
 	}
 	n := int64(1)
@@ -252,7 +233,6 @@ func foldProduct(c *call) *literal {
 		var err error
 		if n, err = mulInt(n, v); err != nil {
 			c.fail("%v", err)
-			return nil
 		}
 	}
 	r := &literal{dtype: l.dtype, ints: []int64{n}}
@@ -266,11 +246,9 @@ func foldRange(c *call) *literal {
 	for _, v := range c.in {
 		if v.lit.len() != 1 {
 			c.fail("input %q has shape %v, expected one element", v.name, v.shape)
-			return nil
 		}
 		if v.lit.isFloat() != c.in[0].lit.isFloat() {
 			c.fail("inputs %q and %q are of types %v and %v", c.in[0].name, v.name, c.in[0].dtype, v.dtype)
-			return nil
 		}
 	}
 	if c.in[0].lit.isFloat() {
@@ -279,7 +257,6 @@ func foldRange(c *call) *literal {
 	start, limit, step := c.in[0].lit.ints[0], c.in[1].lit.ints[0], c.in[2].lit.ints[0]
 	if step == 0 {
 		c.fail("has step 0")
-		return nil
 	}
 	var list []int64
 	for v := start; (step > 0 && v < limit) || (step < 0 && v > limit); {
@@ -302,7 +279,6 @@ func floatRange(c *call) *literal {
 	n := max(0, math.Ceil((limit-start)/step))
 	if step == 0 || math.IsNaN(n) {
 		c.fail("goes from %v to %v by %v", start, limit, step)
-		return nil
 	}
 	if n > maxKnownInts {
 		return nil

@@ -26,11 +26,8 @@ func einsum(c *call) {
 	case err != nil:
 		c.fail("equation %q: %v", c.str("equation", ""), err)
 	}
-	if err != nil {
-		return
-	}
 	acc := terms[0]
-	for i := 1; i < len(terms) && c.err == nil; i++ {
+	for i := 1; i < len(terms); i++ {
 		// What later operands or the result still need.
 		needed := slices.Clone(out)
 		for _, t := range terms[i+1:] {
@@ -39,9 +36,6 @@ func einsum(c *call) {
 		acc = c.contract(fmt.Sprintf("product%d", i), acc, terms[i], needed)
 	}
 	acc = c.sumOut("sum", acc, out)
-	if c.err != nil {
-		return
-	}
 	acc = c.permute("result", acc, out)
 	y := *acc.v
 	if y.id == absent || len(terms) == 1 && acc.v == c.in[0] {
@@ -153,7 +147,7 @@ func (c *call) sumOut(suffix string, t term, needed []rune) term {
 
 // permute brings the dimensions into an order.
 func (c *call) permute(suffix string, t term, order []rune) term {
-	if slices.Equal(t.labels, order) || c.err != nil {
+	if slices.Equal(t.labels, order) {
 		return t
 	}
 	var perm []int64
@@ -175,9 +169,6 @@ func (t term) extents(labels []rune) model.Shape {
 func (c *call) contract(suffix string, a, b term, needed []rune) term {
 	a = c.sumOut(suffix+"/left", a, append(slices.Clone(needed), b.labels...))
 	b = c.sumOut(suffix+"/right", b, append(slices.Clone(needed), a.labels...))
-	if c.err != nil {
-		return a
-	}
 	var shared, inner, rows, columns []rune
 	for _, r := range a.labels {
 		switch {
@@ -198,16 +189,13 @@ func (c *call) contract(suffix string, a, b term, needed []rune) term {
 	matrix := func(side string, t term, first, second []rune) *value {
 		t = c.permute(suffix+"/"+side, t, slices.Concat(shared, first, second))
 		s := append(t.extents(shared), t.extents(first).Elements(), t.extents(second).Elements())
-		if c.err != nil || s.Equal(t.v.shape) {
+		if s.Equal(t.v.shape) {
 			return t.v
 		}
 		return c.step(suffix+"/"+side+"/matrix", "Reshape", model.Attr{Shape: s}, operandOf(t.v))
 	}
 	x, y := matrix("left", a, rows, inner), matrix("right", b, inner, columns)
 	p := c.step(suffix, "MatMul", model.Attr{}, operandOf(x), operandOf(y))
-	if c.err != nil {
-		return a
-	}
 	labels := slices.Concat(shared, rows, columns)
 	s := slices.Concat(a.extents(shared), a.extents(rows), b.extents(columns))
 	if !s.Equal(p.shape) {

@@ -163,16 +163,13 @@ func (c *call) sameInFile(i int) bool {
 }
 
 func (c *call) toShape(s model.Shape) {
-	if c.err == nil {
-		c.emit("Reshape", model.Attr{Shape: s}, args(c.in[0]))
-	}
+	c.emit("Reshape", model.Attr{Shape: s}, args(c.in[0]))
 }
 
 func (c *call) reshapeTarget() model.Shape {
 	target, ok := c.list("shape", 1)
 	if !ok {
 		c.fail("has no target shape")
-		return nil
 	}
 	return c.fixedTarget(target, c.sameInFile(1), c.bool("allowzero", false))
 }
@@ -188,9 +185,7 @@ func flatten(c *call) {
 	if a != int64(cut) {
 		cut = c.axis(a, len(s))
 	}
-	if c.err == nil {
-		c.toShape(model.Shape{s[:cut].Elements(), s[cut:].Elements()})
-	}
+	c.toShape(model.Shape{s[:cut].Elements(), s[cut:].Elements()})
 }
 
 func squeezed(c *call) model.Shape {
@@ -215,9 +210,6 @@ func squeeze(c *call) { c.toShape(squeezed(c)) }
 func foldSqueeze(c *call) *literal { return c.foldShape(squeezed(c)) }
 
 func (c *call) foldShape(s model.Shape) *literal {
-	if c.err != nil {
-		return nil
-	}
 	return c.in[0].lit.reshape(s)
 }
 
@@ -226,16 +218,11 @@ func unsqueezed(c *call) model.Shape {
 	list, ok := c.list("axes", 1)
 	if !ok {
 		c.fail("has no axes")
-		return nil
 	}
 	if len(s)+len(list) > maxRank {
 		c.fail("yields %d dimensions, more than %d", len(s)+len(list), maxRank)
-		return nil
 	}
 	axes := c.axes(list, len(s)+len(list))
-	if c.err != nil {
-		return nil
-	}
 	out := make(model.Shape, 0, len(s)+len(list))
 	next := 0
 	for d := range len(s) + len(list) {
@@ -264,7 +251,6 @@ func (c *call) perm() []int64 {
 	for _, d := range p {
 		if len(p) != rank || d < 0 || d >= int64(rank) || seen[d] {
 			c.fail("perm %v is not a permutation of %d dimensions", p, rank)
-			return nil
 		}
 		seen[d] = true
 	}
@@ -278,9 +264,6 @@ func transpose(c *call) { c.emit("Transpose", model.Attr{Perm: c.perm()}, args(c
 
 func foldTranspose(c *call) *literal {
 	p, l := c.perm(), c.in[0].lit
-	if c.err != nil {
-		return nil
-	}
 	st := rowMajor(l.shape)
 	out := make(model.Shape, len(p))
 	for i, d := range p {
@@ -299,9 +282,6 @@ func (c *call) concatAxis() int { return c.axis(c.int("axis", 1), len(c.in[0].sh
 
 func concat(c *call) {
 	axis := c.concatAxis()
-	if c.err != nil {
-		return
-	}
 	parts := args(c.in...)
 	for i, s := range c.grownParts(axis) {
 		if !s.Equal(c.in[i].shape) {
@@ -339,9 +319,6 @@ func (c *call) grownParts(axis int) []model.Shape {
 
 func foldConcat(c *call) *literal {
 	axis := c.concatAxis()
-	if c.err != nil {
-		return nil
-	}
 	out := c.in[0].shape.Clone()
 	if len(out) != 1 {
 		return nil // lists are enough
@@ -351,7 +328,6 @@ func foldConcat(c *call) *literal {
 		if len(v.shape) != 1 || v.lit.isFloat() != r.isFloat() {
 			c.fail("inputs %q and %q have shapes %v and %v of %v and %v", c.in[0].name, v.name, c.in[0].shape, v.shape,
 				c.in[0].dtype, v.dtype)
-			return nil
 		}
 		if len(r.ints)+len(r.floats)+len(v.lit.ints)+len(v.lit.floats) > maxKnownInts {
 			return nil
@@ -368,9 +344,6 @@ func split(c *call) {
 	s := c.in[0].shape
 	axis := c.axis(c.int("axis", 0), len(s))
 	parts, ok := c.list("split", 1)
-	if c.err != nil {
-		return
-	}
 	n := int64(len(c.node.outputs))
 	c.within("num_outputs", n, n, n)
 	if !ok {
@@ -382,9 +355,8 @@ func split(c *call) {
 	}
 	if int64(len(parts)) != n {
 		c.fail("splits into %d parts, but has %d outputs", len(parts), n)
-		return
 	}
-	if own := c.ownInput(0); ok && own != nil && len(own.shape) == len(s) && c.sameInFile(1) && c.err == nil {
+	if own := c.ownInput(0); ok && own != nil && len(own.shape) == len(s) && c.sameInFile(1) {
 		parts = slices.Clone(parts) // of the batch, when along it
 		for i := range parts {
 			parts[i] = c.grown(parts[i], own.shape[axis], s[axis])
@@ -395,7 +367,6 @@ func split(c *call) {
 		for i, n := range parts {
 			if n < 0 || n > s[0]-at {
 				c.fail("splits shape %v into %v", s, parts)
-				return
 			}
 			var index []int64
 			for k := range n {
@@ -416,7 +387,7 @@ func (c *call) slicing() (sl slicing) {
 	s := c.in[0].shape
 	starts, ok1 := c.list("starts", 1)
 	ends, ok2 := c.list("ends", 2)
-	if c.err == nil && (!ok1 || !ok2) {
+	if !ok1 || !ok2 {
 		c.fail("has no starts or no ends")
 	}
 	axes, ok := c.list("axes", 3)
@@ -431,16 +402,12 @@ func (c *call) slicing() (sl slicing) {
 		c.fail("has %d starts, %d ends, %d axes and %d steps", len(starts), len(ends), len(axes), len(steps))
 	}
 	c.axes(axes, len(s)) // none twice
-	if c.err != nil {
-		return sl
-	}
 	sl = slicing{make([]int64, len(s)), slices.Repeat([]int64{1}, len(s)), s.Clone()}
 	for i, a := range axes {
 		d := c.axis(a, len(s))
 		n, step := s[d], steps[i]
 		if step == 0 || step == math.MinInt64 {
 			c.fail("has step %d", step)
-			return sl
 		}
 		at := func(p int64) int64 {
 			if p < 0 {
@@ -465,17 +432,11 @@ func (c *call) slicing() (sl slicing) {
 
 func slice(c *call) {
 	sl := c.slicing()
-	if c.err != nil {
-		return
-	}
 	c.emit("Slice", model.Attr{Starts: sl.starts, Steps: sl.steps, Shape: sl.extents}, args(c.in[0]))
 }
 
 func foldSlice(c *call) *literal {
 	sl := c.slicing()
-	if c.err != nil {
-		return nil
-	}
 	l := c.in[0].lit
 	st := rowMajor(l.shape)
 	return l.gather(sl.extents, func(ix []int64) (at int64) {
@@ -496,16 +457,13 @@ func pad(c *call) {
 	if !ok {
 		c.fail("has no pads")
 	}
-	if axes, ok := c.list("axes", 3); ok && c.err == nil {
+	if axes, ok := c.list("axes", 3); ok {
 		c.axes(axes, rank) // none twice
 		if len(p) != 2*len(axes) {
 			c.fail("has %d pads for %d axes", len(p), len(axes))
 		}
 		whole := make([]int64, 2*rank)
 		for i, a := range axes {
-			if c.err != nil {
-				return
-			}
 			d := c.axis(a, rank)
 			whole[d], whole[rank+d] = p[i], p[len(axes)+i]
 		}
@@ -527,9 +485,6 @@ func gather(c *call) { c.emit(c.row.kind, c.axisAttr(0), args(c.in...)) }
 func foldGather(c *call) *literal {
 	l, ix := c.in[0].lit, c.in[1].lit
 	axis := c.axis(c.int("axis", 0), len(l.shape))
-	if c.err != nil {
-		return nil
-	}
 	out := slices.Concat(l.shape[:axis], ix.shape, l.shape[axis+1:])
 	if !fits(out) || ix.isFloat() {
 		return nil
@@ -541,7 +496,6 @@ func foldGather(c *call) *literal {
 		for _, k := range ix.ints {
 			if k < -n || k >= n {
 				c.fail("index %d does not exist in %d elements", k, n)
-				return nil
 			}
 			if k < 0 {
 				k += n
@@ -556,12 +510,8 @@ func foldGather(c *call) *literal {
 
 func (c *call) expandTarget() model.Shape {
 	target, _ := c.list("", 1)
-	if c.err != nil {
-		return nil
-	}
 	if len(target) > maxRank {
 		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
-		return nil
 	}
 	if own := c.ownInput(0); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 &&
 		target[0] == c.fileBatch &&
@@ -581,7 +531,7 @@ func expand(c *call) { c.emit("Expand", model.Attr{Shape: c.expandTarget()}, arg
 
 func foldExpand(c *call) *literal {
 	s := c.expandTarget()
-	if c.err != nil || !fits(s) {
+	if !fits(s) {
 		return nil
 	}
 	return c.in[0].lit.spread(s)
@@ -617,11 +567,11 @@ func (c *call) scales(i int) []float64 {
 	if i >= len(c.in) || c.in[i] == nil {
 		return nil
 	}
-	if v := c.in[i]; v.lit != nil && v.lit.isFloat() {
-		return v.lit.floats
+	v := c.in[i]
+	if v.lit == nil || !v.lit.isFloat() {
+		c.fail("scales (%q) are not known", v.name)
 	}
-	c.fail("scales (%q) are not known", c.in[i].name)
-	return nil
+	return v.lit.floats
 }
 
 func resize(c *call) {
@@ -642,7 +592,7 @@ func resize(c *call) {
 	}
 	f := c.scales(2)
 	size, _ := c.list("", 3)
-	if own := c.ownInput(0); own != nil && len(size) == len(own.shape) && c.sameInFile(3) && c.err == nil {
+	if own := c.ownInput(0); own != nil && len(size) == len(own.shape) && c.sameInFile(3) {
 		// What the file does not scale follows the batch.
 		size = slices.Clone(size)
 		for d, n := range own.shape {
@@ -655,10 +605,10 @@ func resize(c *call) {
 	if policy := c.str("keep_aspect_ratio_policy", "stretch"); policy != "stretch" && len(size) > 0 {
 		size = c.keepRatio(size, axes, policy)
 	}
-	if ok && c.err == nil {
+	if ok {
 		c.axes(axes, rank) // none twice
 	}
-	if ok && c.err == nil {
+	if ok {
 		whole, factors := c.in[0].shape.Clone(), slices.Repeat([]float64{1}, rank)
 		for i, a := range axes {
 			d := c.axis(a, rank)
@@ -669,7 +619,7 @@ func resize(c *call) {
 				factors[d] = f[i]
 			}
 		}
-		if c.err == nil && max(len(size), len(f)) != len(axes) {
+		if max(len(size), len(f)) != len(axes) {
 			c.fail("has %d scales and %d sizes for %d axes", len(f), len(size), len(axes))
 		}
 		if len(size) > 0 {
@@ -690,28 +640,22 @@ func (c *call) keepRatio(size, axes []int64, policy string) []int64 {
 	}
 	if len(size) != len(axes) {
 		c.fail("has %d sizes for %d axes", len(size), len(axes))
-		return size
 	}
 	var factor float64
 	for i, a := range axes {
 		f := float64(size[i]) / float64(x[c.axis(a, len(x))])
-		switch {
-		case c.err != nil:
-			return size
-		case i == 0, policy == "not_larger" && f < factor, policy == "not_smaller" && f > factor:
+		if i == 0 || policy == "not_larger" && f < factor || policy == "not_smaller" && f > factor {
 			factor = f
 		}
 	}
 	if policy != "not_larger" && policy != "not_smaller" {
 		c.fail("keep_aspect_ratio_policy is %q, expected stretch, not_larger or not_smaller", policy)
-		return size
 	}
 	kept := make([]int64, len(size))
 	for i, a := range axes {
 		e := math.Round(factor * float64(x[c.axis(a, len(x))]))
 		if !(e >= 1) || e > float64(model.MaxElements) {
 			c.fail("sizes %v for shape %v", size, x)
-			return size
 		}
 		kept[i] = int64(e)
 	}
@@ -727,10 +671,8 @@ func (c *call) scale(f []float64, size []int64, mode string) {
 	switch {
 	case len(size) > 0 && len(size) != len(x):
 		c.fail("sizes %v for shape %v", size, x)
-		return
 	case len(size) == 0 && len(f) != len(x):
 		c.fail("has %d scales for shape %v", len(f), x)
-		return
 	}
 	k, known := neighbours[mode]
 	if !known {
@@ -742,7 +684,6 @@ func (c *call) scale(f []float64, size []int64, mode string) {
 			e := scaledExtent(f[d], n)
 			if e < 1 {
 				c.fail("scales %v by %v", x, f)
-				return
 			}
 			a.Shape = append(a.Shape, e)
 		}

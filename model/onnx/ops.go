@@ -370,7 +370,6 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 	for i, k := range kernel {
 		if s, d := a.Strides[i], a.Dilations[i]; k > 1<<30 || s < 1 || s > 1<<30 || d < 1 || d > 1<<30 {
 			c.fail("kernel %v with strides %v and dilations %v, expected 1 to %d each", kernel, a.Strides, a.Dilations, 1<<30)
-			return a
 		}
 	}
 	pads, ok := c.each("pads", 2*n)
@@ -408,23 +407,19 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 }
 
 // images checks that a value has a batch, channels and at least one spatial dimension.
-func (c *call) images(v *value) bool {
+func (c *call) images(v *value) {
 	if len(v.shape) < 3 {
 		c.fail("input %q has shape %v, expected [N,C,spatial]", v.name, v.shape)
 	}
-	return c.err == nil
 }
 
 func (c *call) convAttr() model.Attr { return c.convAttrOf(c.in[0], c.in[1]) }
 
 // convAttrOf reads the attributes of a convolution of x with weights w.
 func (c *call) convAttrOf(x, w *value) model.Attr {
-	if !c.images(x) {
-		return model.Attr{}
-	}
+	c.images(x)
 	if len(w.shape) != len(x.shape) {
 		c.fail("input %v and weights %v, expected equally many dimensions", x.shape, w.shape)
-		return model.Attr{}
 	}
 	if k, ok := c.each("kernel_shape", len(w.shape)-2); ok && !slices.Equal(k, w.shape[2:]) {
 		c.fail("kernel_shape is %v, but the weights have shape %v", k, w.shape)
@@ -450,9 +445,6 @@ func (c *call) weighted() []arg {
 
 func convTranspose(c *call) {
 	a := c.convAttr()
-	if c.err != nil {
-		return
-	}
 	x, w := c.in[0].shape[2:], c.in[1].shape[2:]
 	a.OutputPadding = c.spatial("output_padding", len(w), 0)
 	mode := c.str("auto_pad", "NOTSET")
@@ -463,9 +455,6 @@ func convTranspose(c *call) {
 	}
 	if given && len(want) != len(w) {
 		c.fail("output_shape is %v for %d spatial dimensions", want, len(w))
-	}
-	if c.err != nil {
-		return
 	}
 	// With a wanted size, the pads are what is too much.
 	for i := range w {
@@ -485,7 +474,6 @@ func convTranspose(c *call) {
 		if total < 0 && given {
 			if total < -1<<30 {
 				c.fail("output_shape %v is too large", want)
-				return
 			}
 			a.OutputPadding[i] -= total // more is wanted than there is
 		}
@@ -539,7 +527,7 @@ func (c *call) transposed(suffix string, x arg, swap bool) arg {
 func pool(c *call) {
 	c.pool(func(a model.Attr) {
 		c.emit(c.row.kind, a, args(c.in[0]))
-		if c.row.kind == "MaxPool" && c.reads(1) && c.err == nil {
+		if c.row.kind == "MaxPool" && c.reads(1) {
 			indices := *c.step("indices", "Cast", model.Attr{Axis: int64(model.I64)}, operandOf(c.values[c.node.outputs[0]]))
 			indices.within = c.in[0]
 			c.bind(1, &indices)
@@ -549,25 +537,19 @@ func pool(c *call) {
 
 // pool reads the attributes of a window and hands them on.
 func (c *call) pool(use func(model.Attr)) {
-	if !c.images(c.in[0]) {
-		return
-	}
+	c.images(c.in[0])
 	x := c.in[0].shape[2:]
 	kernel, ok := c.each("kernel_shape", len(x))
 	if !ok || len(kernel) != len(x) {
 		c.fail("kernel_shape is %v, expected %d entries for input %v", kernel, len(x), c.in[0].shape)
-		return
 	}
 	if err := model.Shape(kernel).Check(); err != nil {
 		c.fail("kernel_shape: %v", err)
-		return
 	}
 	a := c.spatialAttr(x, kernel)
 	a.Kernel = kernel
 	a.CeilMode = c.bool("ceil_mode", false)
-	if c.err == nil {
-		use(a)
-	}
+	use(a)
 }
 
 func batchNorm(c *call) {
@@ -601,9 +583,8 @@ func lrn(c *call) {
 	if size < 1 || size > 1<<30 {
 		c.fail("size is %d, expected a positive number of channels", size)
 	}
-	if c.images(c.in[0]) {
-		c.emit("LRN", model.Attr{Kernel: []int64{size}}, args(c.in[0]))
-	}
+	c.images(c.in[0])
+	c.emit("LRN", model.Attr{Kernel: []int64{size}}, args(c.in[0]))
 }
 
 // lastAxis reads an axis, the last one by default.
@@ -618,7 +599,7 @@ func softmaxFlatAttr(c *call) model.Attr {
 	rank := len(c.in[0].shape)
 	a := c.axis(c.int("axis", 1), rank)
 	attr := model.Attr{Axis: int64(a)}
-	for d := a; d < rank-1 && c.err == nil; d++ {
+	for d := a; d < rank-1; d++ {
 		attr.Axes = append(attr.Axes, int64(d))
 	}
 	if len(attr.Axes) > 0 {
@@ -665,7 +646,6 @@ func castTo(c *call) {
 	dt, err := c.dtype(c.int("to", 0))
 	if err != nil {
 		c.fail("attribute \"to\" %v", err)
-		return
 	}
 	u := operand
 	if x := c.in[0]; x.constant && x.lit == nil && x.dtype.Narrow() && dt.IsFloat() {

@@ -112,102 +112,88 @@ const (
 	maxKnownBytes  = 8 * maxKnownInts
 )
 
-func decodeModel(d *decoder) (*modelProto, error) {
-	m := &modelProto{opsets: map[string]int64{}, functions: map[functionKey]*functionProto{}}
-	err := d.fields("ModelProto", func(h field) (err error) {
+func decodeModel(d *decoder) (m *modelProto, err error) {
+	defer caught(&err)
+	m = &modelProto{opsets: map[string]int64{}, functions: map[functionKey]*functionProto{}}
+	d.fields("ModelProto", func(h field) {
 		switch h.num {
 		case 1:
-			m.irVersion, err = d.int(h)
+			m.irVersion = d.int(h)
 		case 7:
 			if m.graph == nil {
 				m.graph = &graphProto{}
 			}
-			err = d.graph(h, m.graph)
+			d.graph(h, m.graph)
 		case 8:
-			err = d.opset(h, m.opsets)
+			d.opset(h, m.opsets)
 		case 25:
 			f := &functionProto{opsets: map[string]int64{}}
-			if err := d.function(h, f); err != nil {
-				return err
-			}
+			d.function(h, f)
 			if m.functions[f.functionKey] != nil {
-				return fmt.Errorf("two functions are called %v", f.functionKey)
+				d.fail("two functions are called %v", f.functionKey)
 			}
 			m.functions[f.functionKey] = f
 		}
-		return err
 	})
 	m.budget = d.budget
-	return m, err
+	return m, nil
 }
 
 // opset reads an OperatorSetIdProto. A file may import a domain several times; the newest counts.
-func (d *decoder) opset(h field, into map[string]int64) error {
+func (d *decoder) opset(h field, into map[string]int64) {
 	var domain string
 	var version int64
-	err := d.message(h, "OperatorSetIdProto", func(h field) (err error) {
+	d.message(h, "OperatorSetIdProto", func(h field) {
 		switch h.num {
 		case 1:
-			domain, err = d.domain(h)
+			domain = d.domain(h)
 		case 2:
-			version, err = d.int(h)
+			version = d.int(h)
 		}
-		return err
 	})
 	into[domain] = max(into[domain], version)
-	return err
 }
 
-func (d *decoder) function(h field, f *functionProto) error {
-	if err := d.charge(nodeBytes); err != nil {
-		return err
-	}
-	err := d.message(h, "FunctionProto", func(h field) (err error) {
+func (d *decoder) function(h field, f *functionProto) {
+	d.charge(nodeBytes)
+	defer within(func() string { return fmt.Sprintf("function %q", f.name) })
+	d.message(h, "FunctionProto", func(h field) {
 		switch h.num {
 		case 1:
-			f.name, err = d.name(h)
+			f.name = d.name(h)
 		case 4:
-			err = d.label(h, &f.inputs)
+			d.label(h, &f.inputs)
 		case 5:
-			err = d.label(h, &f.outputs)
+			d.label(h, &f.outputs)
 		case 7:
-			err = d.appendNode(h, &f.graph)
+			d.appendNode(h, &f.graph)
 		case 9:
-			err = d.opset(h, f.opsets)
+			d.opset(h, f.opsets)
 		case 10:
-			f.domain, err = d.domain(h)
+			f.domain = d.domain(h)
 		case 11:
 			a := &attribute{}
 			f.defaults = append(f.defaults, a)
-			err = d.attribute(h, a)
+			d.attribute(h, a)
 		case 13:
-			f.overload, err = d.name(h)
+			f.overload = d.name(h)
 		}
-		return err
 	})
-	if err != nil {
-		return fmt.Errorf("function %q: %w", f.name, err)
-	}
-	return nil
 }
 
 // domain reads the name of a domain, "" for that of the standard.
-func (d *decoder) domain(h field) (string, error) {
-	s, err := d.name(h)
+func (d *decoder) domain(h field) string {
+	s := d.name(h)
 	if s == "ai.onnx" {
 		s = ""
 	}
-	return s, err
+	return s
 }
 
 // label reads one of the names of a list.
-func (d *decoder) label(h field, list *[]string) error {
-	s, err := d.name(h)
-	if err != nil {
-		return err
-	}
-	*list = append(*list, s)
-	return d.charge(labelBytes)
+func (d *decoder) label(h field, list *[]string) {
+	*list = append(*list, d.name(h))
+	d.charge(labelBytes)
 }
 
 // shownDomain is a domain as errors name it.
@@ -218,232 +204,195 @@ func shownDomain(s string) string {
 	return s
 }
 
-func (d *decoder) appendNode(h field, g *graphProto) error {
+func (d *decoder) appendNode(h field, g *graphProto) {
 	n := &nodeProto{index: len(g.nodes)}
-	if err := d.charge(nodeBytes); err != nil {
-		return err
-	}
+	d.charge(nodeBytes)
 	g.nodes = append(g.nodes, n)
-	return d.node(h, n)
+	d.node(h, n)
 }
 
 // operand reads an input or output of a node. Each is looked at beside all others of its node.
-func (d *decoder) operand(h field, list *[]string, what string) error {
-	if err := d.label(h, list); err != nil || len(*list) <= maxOperands {
-		return err
+func (d *decoder) operand(h field, list *[]string, what string) {
+	if d.label(h, list); len(*list) > maxOperands {
+		d.fail("a node has more than %d %s", maxOperands, what)
 	}
-	return fmt.Errorf("a node has more than %d %s", maxOperands, what)
 }
 
-func (d *decoder) graph(h field, g *graphProto) error {
-	return d.message(h, "GraphProto", func(h field) (err error) {
+func (d *decoder) graph(h field, g *graphProto) {
+	d.message(h, "GraphProto", func(h field) {
 		switch h.num {
 		case 1:
-			err = d.appendNode(h, g)
+			d.appendNode(h, g)
 		case 2:
-			g.name, err = d.name(h)
+			g.name = d.name(h)
 		case 5:
 			t := &tensorProto{}
 			g.initializers = append(g.initializers, t)
-			err = d.tensor(h, t)
+			d.tensor(h, t)
 		case 11:
-			err = d.valueInfos(h, &g.inputs)
+			d.valueInfos(h, &g.inputs)
 		case 12:
-			err = d.valueInfos(h, &g.outputs)
+			d.valueInfos(h, &g.outputs)
 		case 13:
-			err = d.valueInfos(h, &g.valueInfo)
+			d.valueInfos(h, &g.valueInfo)
 		case 15:
 			t := &tensorProto{}
 			g.initializers = append(g.initializers, t)
-			err = d.sparse(h, t)
+			d.sparse(h, t)
 		}
-		return err
 	})
 }
 
-func (d *decoder) node(h field, n *nodeProto) error {
-	err := d.message(h, "NodeProto", func(h field) (err error) {
+func (d *decoder) node(h field, n *nodeProto) {
+	defer within(func() string { return fmt.Sprintf("node %d %q", n.index, n.name) })
+	d.message(h, "NodeProto", func(h field) {
 		switch h.num {
 		case 1:
-			err = d.operand(h, &n.inputs, "inputs")
+			d.operand(h, &n.inputs, "inputs")
 		case 2:
-			err = d.operand(h, &n.outputs, "outputs")
+			d.operand(h, &n.outputs, "outputs")
 		case 3:
-			n.name, err = d.name(h)
+			n.name = d.name(h)
 		case 4:
-			n.op, err = d.name(h)
+			n.op = d.name(h)
 		case 5:
 			a := &attribute{}
-			if err := d.charge(attributeBytes); err != nil {
-				return err
-			}
+			d.charge(attributeBytes)
 			n.attrs = append(n.attrs, a)
-			err = d.attribute(h, a)
+			d.attribute(h, a)
 		case 7:
-			n.domain, err = d.domain(h)
+			n.domain = d.domain(h)
 		case 8:
-			n.overload, err = d.name(h)
+			n.overload = d.name(h)
 		}
-		return err
 	})
-	if err != nil {
-		return fmt.Errorf("node %d %q: %w", n.index, n.name, err)
-	}
-	return nil
 }
 
-func (d *decoder) attribute(h field, a *attribute) error {
-	return d.message(h, "AttributeProto", func(h field) (err error) {
+func (d *decoder) attribute(h field, a *attribute) {
+	d.message(h, "AttributeProto", func(h field) {
 		if h.num < 32 {
 			a.has |= 1 << h.num
 		}
 		switch h.num {
 		case 1:
-			a.name, err = d.name(h)
+			a.name = d.name(h)
 		case attrF:
-			var v uint32
-			v, err = d.fixed32(h)
-			a.f = math.Float32frombits(v)
+			a.f = math.Float32frombits(d.fixed32(h))
 		case attrI:
-			a.i, err = d.int(h)
+			a.i = d.int(h)
 		case attrS:
 			var whole bool
-			if a.s, whole, err = d.text(h); !whole {
+			if a.s, whole = d.text(h); !whole {
 				a.has |= cut
 			}
 		case attrT:
 			a.t = &tensorProto{}
-			err = d.tensor(h, a.t)
+			d.tensor(h, a.t)
 		case attrG:
 			if d.depth == maxGraphDepth {
-				return fmt.Errorf("graphs are nested more than %d deep", maxGraphDepth)
+				d.fail("graphs are nested more than %d deep", maxGraphDepth)
 			}
-			if err := d.charge(nodeBytes); err != nil {
-				return err
-			}
+			d.charge(nodeBytes)
 			d.depth++
 			a.g = &graphProto{}
-			err = d.graph(h, a.g)
+			d.graph(h, a.g)
 			d.depth--
 		case attrRef:
-			a.ref, err = d.name(h)
+			a.ref = d.name(h)
 		case attrFloats:
-			err = d.scalars(h, protowire.Fixed32Type, func(v uint64) error {
+			d.scalars(h, protowire.Fixed32Type, func(v uint64) {
 				// Long lists are tables of values, which nothing here reads.
 				if len(a.floats) < maxKnownFloats {
 					a.floats = append(a.floats, math.Float32frombits(uint32(v)))
 				} else {
 					a.has |= cut
 				}
-				return nil
 			})
 		case attrInts:
-			err = d.scalars(h, protowire.VarintType, func(v uint64) error {
+			d.scalars(h, protowire.VarintType, func(v uint64) {
 				if len(a.ints) == maxAttrInts {
-					return fmt.Errorf("attribute %q has more than %d integers", a.name, maxAttrInts)
+					d.fail("attribute %q has more than %d integers", a.name, maxAttrInts)
 				}
 				a.ints = append(a.ints, int64(v))
-				return d.charge(elementBytes)
+				d.charge(elementBytes)
 			})
 		case attrStrings:
-			var s string
-			var whole bool
-			if s, whole, err = d.text(h); err == nil {
-				if !whole {
-					a.has |= cut
-				}
-				if len(a.strings) == maxAttrInts {
-					return fmt.Errorf("attribute %q has more than %d strings", a.name, maxAttrInts)
-				}
-				a.strings = append(a.strings, s)
-				err = d.charge(labelBytes)
+			s, whole := d.text(h)
+			if !whole {
+				a.has |= cut
 			}
+			if len(a.strings) == maxAttrInts {
+				d.fail("attribute %q has more than %d strings", a.name, maxAttrInts)
+			}
+			a.strings = append(a.strings, s)
+			d.charge(labelBytes)
 		case 20:
-			a.typ, err = d.int(h)
+			a.typ = d.int(h)
 		}
-		return err
 	})
 }
 
 // text reads a string value; one too long to be an option is left out.
-func (d *decoder) text(h field) (s string, whole bool, err error) {
-	if err := h.want(protowire.BytesType); err != nil {
-		return "", false, err
-	}
-	n, err := d.length()
-	if err != nil {
-		return "", false, err
-	}
+func (d *decoder) text(h field) (s string, whole bool) {
+	d.want(h, protowire.BytesType)
+	n := d.length(h, "")
 	if n > maxAttrString {
-		return "", false, d.skip(n)
+		d.skip(n)
+		return "", false
 	}
-	if err := d.charge(n); err != nil {
-		return "", false, err
-	}
+	d.charge(n)
 	b := make([]byte, n)
-	err = d.read(b)
-	return string(b), true, err
+	d.read(b)
+	return string(b), true
 }
 
-func (d *decoder) valueInfos(h field, list *[]*valueInfo) error {
-	if err := d.charge(infoBytes); err != nil {
-		return err
-	}
+func (d *decoder) valueInfos(h field, list *[]*valueInfo) {
+	d.charge(infoBytes)
 	v := &valueInfo{}
+	defer within(func() string { return fmt.Sprintf("value %q", v.name) })
 	*list = append(*list, v)
-	err := d.message(h, "ValueInfoProto", func(h field) (err error) {
+	d.message(h, "ValueInfoProto", func(h field) {
 		switch h.num {
 		case 1:
-			v.name, err = d.name(h)
+			v.name = d.name(h)
 		case 2:
-			err = d.message(h, "TypeProto", func(h field) error {
+			d.message(h, "TypeProto", func(h field) {
 				if h.num != 1 {
-					return nil
+					return
 				}
 				v.tensor = true
-				return d.message(h, "TypeProto.Tensor", func(h field) (err error) {
+				d.message(h, "TypeProto.Tensor", func(h field) {
 					switch h.num {
 					case 1:
-						v.elem, err = d.int(h)
+						v.elem = d.int(h)
 					case 2:
 						v.ranked = true
-						err = d.message(h, "TensorShapeProto", func(h field) error {
-							if h.num != 1 {
-								return nil
+						d.message(h, "TensorShapeProto", func(h field) {
+							if h.num == 1 {
+								d.dimension(h, v)
 							}
-							return d.dimension(h, v)
 						})
 					}
-					return err
 				})
 			})
 		}
-		return err
 	})
-	if err != nil {
-		return fmt.Errorf("value %q: %w", v.name, err)
-	}
-	return nil
 }
 
-func (d *decoder) dimension(h field, v *valueInfo) error {
+func (d *decoder) dimension(h field, v *valueInfo) {
 	if len(v.dims) == maxRank {
-		return errRank
+		panic(bail{errRank})
 	}
-	if err := d.charge(2 * labelBytes); err != nil {
-		return err
-	}
+	d.charge(2 * labelBytes)
 	var x dim
-	err := d.message(h, "Dimension", func(h field) (err error) {
+	d.message(h, "Dimension", func(h field) {
 		switch h.num {
 		case 1:
-			x.value, err = d.int(h)
+			x.value = d.int(h)
 			x.fixed = x.value != -1 // as some exporters write what is not known
 		case 2:
-			x.name, err = d.name(h)
+			x.name = d.name(h)
 		}
-		return err
 	})
 	v.dims = append(v.dims, x)
-	return err
 }

@@ -45,16 +45,12 @@ func (c *call) block(def int64) int64 {
 	b := c.int("block_size", def)
 	if b < 16 || b > 1<<20 || bits.OnesCount64(uint64(b)) != 1 {
 		c.fail("attribute \"block_size\" is %d, expected a power of two from 16 on", b)
-		return 16
 	}
 	return b
 }
 
 // perBlock verifies that a dimension of x has a scale for each block, and others one for each element.
 func (c *call) perBlock(x model.Shape, scale *value, axis int, block int64) {
-	if c.err != nil {
-		return
-	}
 	want := x.Clone()
 	want[axis] = (want[axis] + block - 1) / block
 	if !scale.shape.Equal(want) {
@@ -76,9 +72,6 @@ func quantize(c *call) {
 	if c.int("output_dtype", 0); c.in[2] == nil {
 		dt = c.typeAttr("output_dtype", dt)
 	}
-	if c.err != nil {
-		return
-	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
 	c.blocks()
 	c.emit("Quantize", a, slices.Concat(args(c.in[0]), scaleArgs(c.in[1:]...)))
@@ -86,9 +79,6 @@ func quantize(c *call) {
 
 func dequantize(c *call) {
 	dt := c.typeAttr("output_dtype", c.in[1].dtype)
-	if c.err != nil {
-		return
-	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
 	c.blocks()
 	u := operand
@@ -112,17 +102,12 @@ func (c *call) dynamicScale(x *value) (scale, zero *value) {
 func dynamicQuantize(c *call) {
 	scale, zero := c.dynamicScale(c.in[0])
 	c.finish("Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(c.in[0]), operandOf(scale), operandOf(zero))
-	if c.err == nil {
-		c.bind(1, scale)
-		c.bind(2, zero)
-	}
+	c.bind(1, scale)
+	c.bind(2, zero)
 }
 
 // requantize turns sums into the output's type.
 func (c *call) requantize(sum, scale, zero *value, axis int64) {
-	if c.err != nil {
-		return
-	}
 	a := c.quantAttr(sum, scale, c.integerType(zero), axis)
 	c.finish("Quantize", a, slices.Concat([]arg{operandOf(sum)}, scaleArgs(scale, zero))...)
 }
@@ -143,9 +128,6 @@ func qlinearConv(c *call) {
 	}
 	c.in[1] = w // convAttr looks there
 	a := c.convAttr()
-	if c.err != nil {
-		return
-	}
 	a.Variant = c.variant()
 	c.requantize(c.step("sums", "Conv", a, in...), c.in[6], c.in[7], 1)
 }
@@ -157,9 +139,6 @@ func qlinearMatMul(c *call) {
 
 func convInteger(c *call) {
 	a := c.convAttr()
-	if c.err != nil {
-		return
-	}
 	a.Variant = c.variant()
 	y := c.step("sums", "Conv", a, pair(c.in[0], c.in[1])...)
 	c.finish("Cast", model.Attr{Axis: int64(model.I32)}, operandOf(y))
@@ -180,7 +159,6 @@ func qgemm(c *call) {
 	var sums *value
 	c.gemm(in, func(kind model.Kind, a model.Attr, in ...arg) { sums = c.step("sums", kind, a, in...) })
 	switch {
-	case c.err != nil:
 	case c.in[7] != nil:
 		c.requantize(sums, c.in[7], c.in[8], -1)
 	default:
@@ -190,9 +168,6 @@ func qgemm(c *call) {
 
 // toFloat turns sums into floats of the scale's type, and adds a bias.
 func (c *call) toFloat(sums, scale, bias *value) {
-	if c.err != nil {
-		return
-	}
 	a := c.quantAttr(sums, scale, scale.dtype, -1)
 	in := slices.Concat([]arg{operandOf(sums)}, scaleArgs(scale))
 	if bias == nil {
@@ -223,13 +198,11 @@ func matMulNBits(c *call) {
 	k, n := c.int("K", 0), c.int("N", 0)
 	if k < 1 || n < 1 {
 		c.fail("K is %d and N is %d, expected positive numbers", k, n)
-		return
 	}
 	width := c.within("bits", 4, 2, 8)
 	w := c.in[1].part("unpacked", packedTypes[width], n, k)
 	if _, err := elements(w.shape); err != nil {
 		c.fail("%v", err)
-		return
 	}
 	// Unpacking goes with the conversion, which is part of loading the weights.
 	block := c.block(0)
@@ -239,7 +212,7 @@ func matMulNBits(c *call) {
 	if c.node.op == "MatMulBnb4" { // rows are not apart
 		packed, scaled = (n*k+1)/2, (n*k-1)/block+1
 	}
-	if c.err == nil && (c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled) {
+	if c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled {
 		c.fail("packed weights %v and scales %v, expected %d and %d elements", c.in[1].shape, c.in[2].shape, packed, scaled)
 	}
 	scales := []*value{c.in[2].part("unpacked", c.in[2].dtype, n, each)}
@@ -252,9 +225,6 @@ func matMulNBits(c *call) {
 	}
 	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()},
 		slices.Concat([]arg{{w, parameter}}, scaleArgs(scales...))...)
-	if c.err != nil {
-		return
-	}
 	t := c.transposed("weights", operandOf(d), true)
 	if len(c.in) < 6 || c.in[5] == nil {
 		c.finish("MatMul", model.Attr{}, operandOf(c.in[0]), t)
@@ -269,7 +239,6 @@ func gatherQuantized(c *call) {
 	bits := c.int("bits", 4)
 	if bits != 2 && bits != 4 && bits != 8 {
 		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
-		return
 	}
 	w := c.in[0].part("unpacked", packedTypes[bits], c.in[0].shape.Clone()...)
 	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
@@ -277,17 +246,14 @@ func gatherQuantized(c *call) {
 	}
 	if _, err := elements(w.shape); err != nil {
 		c.fail("%v", err)
-		return
 	}
 	c.perBlock(w.shape, c.in[2], c.axis(c.int("quantize_axis", 1), len(w.shape)), c.block(128))
 	c.leave("block_size")
 	a := model.Attr{Axis: int64(c.axis(c.int("gather_axis", 0), len(w.shape)))}
 	codes := c.step("codes", "Gather", a, arg{w, parameter}, operandOf(c.in[1]))
 	scales := c.step("scales", "Gather", a, args(c.in[2], c.in[1])...)
-	if c.err == nil {
-		c.finish("Dequantize", model.Attr{Axis: int64(c.in[2].dtype), Variant: c.variant()}, operandOf(codes),
-			arg{scales, statistic})
-	}
+	c.finish("Dequantize", model.Attr{Axis: int64(c.in[2].dtype), Variant: c.variant()}, operandOf(codes),
+		arg{scales, statistic})
 }
 
 // qlinearBinary: A, scale, zero point, B, scale, zero point, output's scale and zero point.
@@ -301,8 +267,9 @@ func qlinearBinary(kind model.Kind) func(*call) {
 // qlinearUnary: X, scale, zero point, output's scale and zero point.
 func qlinearUnary(kind model.Kind) func(*call) {
 	return func(c *call) {
-		if kind == "GlobalAveragePool" && (!c.images(c.in[0]) || c.notChannelsLast()) {
-			return
+		if kind == "GlobalAveragePool" {
+			c.images(c.in[0])
+			c.notChannelsLast()
 		}
 		y := c.step("integers", kind, model.Attr{Variant: c.variant()}, operandOf(c.in[0]))
 		c.requantize(y, c.in[3], c.in[4], -1)
@@ -310,17 +277,14 @@ func qlinearUnary(kind model.Kind) func(*call) {
 }
 
 // notChannelsLast refuses images with their channels in the last dimension.
-func (c *call) notChannelsLast() bool {
+func (c *call) notChannelsLast() {
 	if c.bool("channels_last", false) {
 		c.unsupported("has its channels in the last dimension")
 	}
-	return c.err != nil
 }
 
 func qlinearPool(c *call) {
-	if c.notChannelsLast() {
-		return
-	}
+	c.notChannelsLast()
 	var y *value
 	c.pool(func(a model.Attr) { y = c.step("integers", "AveragePool", a, operandOf(c.in[0])) })
 	c.requantize(y, c.in[3], c.in[4], -1)
@@ -339,7 +303,6 @@ func qlinearSoftmax(c *call) {
 func qlinearConcat(c *call) {
 	if len(c.in)%3 != 2 {
 		c.fail("has %d inputs, expected the output's scale and zero point and three for each part", len(c.in))
-		return
 	}
 	var parts []arg
 	dt := c.integerType(c.in[1])

@@ -33,7 +33,7 @@ func (c *call) rows(v *value, dir, first int64) func(from, to int64) arg {
 	known := map[[2]int64]arg{}
 	return func(from, to int64) arg {
 		from, to = from+first, to+first
-		if a, ok := known[[2]int64{from, to}]; ok || c.err != nil {
+		if a, ok := known[[2]int64{from, to}]; ok {
 			return a
 		}
 		shape := v.shape[1:].Clone()
@@ -82,11 +82,7 @@ func (r *recurrence) split(what string, x arg, gates ...int64) []arg {
 	for i := range gates {
 		names[i], gates[i] = fmt.Sprint(i), gates[i]*r.hidden
 	}
-	list := args(r.parts(r.name+what, x, 1, gates, names...)...)
-	if r.err != nil {
-		return make([]arg, len(gates))
-	}
-	return list
+	return args(r.parts(r.name+what, x, 1, gates, names...)...)
 }
 
 // lstm is a step: gates input, output, forget and cell. x has the products of the input.
@@ -156,24 +152,18 @@ func recurrent(c *call) {
 	}
 	def := map[int64][]string{4: {"Sigmoid", "Tanh", "Tanh"}, 3: {"Sigmoid", "Tanh"}, 1: {"Tanh"}}[gates]
 	acts := c.activationsOf(dirs, def...)
-	if c.err == nil && (len(x.shape) != 3 || len(rw.shape) != 3 || rw.shape[0] != dirs || rw.shape[2] < 1) {
+	if len(x.shape) != 3 || len(rw.shape) != 3 || rw.shape[0] != dirs || rw.shape[2] < 1 {
 		c.fail("input %v and recurrence weights %v, expected three dimensions each, and %d directions", x.shape, rw.shape,
 			dirs)
 	}
-	if c.err != nil {
-		return
-	}
 	if layout == 1 {
 		x = c.step("steps", "Transpose", model.Attr{Perm: []int64{1, 0, 2}}, operandOf(x))
-	}
-	if c.err != nil {
-		return
 	}
 	steps, batch, hidden := x.shape[0], x.shape[1], rw.shape[2]
 	c.stepped[x.name] = true
 	c.within("hidden_size", hidden, hidden, hidden)
 	fits := func(what string, v *value, want ...int64) {
-		if v != nil && !v.shape.Equal(want) && c.err == nil {
+		if v != nil && !v.shape.Equal(want) {
 			c.fail("%s %q has shape %v, expected %v", what, v.name, v.shape, model.Shape(want))
 		}
 	}
@@ -210,9 +200,6 @@ func recurrent(c *call) {
 			r.wbias, r.rbias = c.rows(b, d, 0), c.rows(b, d, gates*hidden)
 		}
 		y, h, cell := r.run(x, d == 1 || direction == "reverse", before, layout)
-		if c.err != nil {
-			return
-		}
 		all, lasts, cells = append(all, y...), append(lasts, h), append(cells, cell)
 	}
 	// Outputs have a dimension for the directions.
@@ -251,7 +238,7 @@ func (r *recurrence) run(x *value, backwards, before bool, layout int64) (all []
 		cell = r.initial("cell", r.in[6], layout)
 	}
 	steps, features := x.shape[0], x.shape[2]
-	if r.err != nil || steps == 0 {
+	if steps == 0 {
 		nothing := literalValue(&literal{shape: model.Shape{0, r.hidden}, dtype: x.dtype})
 		return []arg{operandOf(nothing)}, h, cell
 	}
@@ -270,9 +257,6 @@ func (r *recurrence) run(x *value, backwards, before bool, layout int64) (all []
 	}
 	states := make([]arg, steps)
 	for i := range steps {
-		if r.err != nil {
-			return nil, h, cell
-		}
 		t := i
 		if backwards {
 			t = steps - 1 - i
@@ -302,7 +286,6 @@ func (r *recurrence) initial(what string, v *value, layout int64) arg {
 	}
 	if len(v.shape) != 3 || v.shape[layout] <= r.dir || v.shape[2] != r.hidden {
 		r.fail("initial %s %q has shape %v, expected %d features for each direction and row", what, v.name, v.shape, r.hidden)
-		return arg{}
 	}
 	rows := v.shape[1-layout]
 	s := operandOf(v)
@@ -328,9 +311,6 @@ func hardmax(c *call) {
 		attr.Axis = 1
 		y = operandOf(c.step("rows", "Reshape",
 			model.Attr{Shape: []int64{x.shape[:a].Elements(), x.shape[a:].Elements()}}, y))
-	}
-	if c.err != nil {
-		return
 	}
 	s := y.v.shape
 	positions := model.Shape(slices.Repeat([]int64{1}, len(s)-int(attr.Axis)))

@@ -66,104 +66,81 @@ type payload struct {
 	far       far
 }
 
-func (d *decoder) tensor(h field, t *tensorProto) error {
-	if err := d.charge(tensorBytes); err != nil {
-		return err
-	}
+func (d *decoder) tensor(h field, t *tensorProto) {
+	d.charge(tensorBytes)
+	defer within(func() string { return fmt.Sprintf("tensor %q", t.name) })
 	p := payload{rawBytes: -1}
-	err := d.message(h, "TensorProto", func(h field) (err error) {
+	d.message(h, "TensorProto", func(h field) {
 		switch h.num {
 		case 1:
-			err = d.extents(h, &t.dims)
+			d.extents(h, &t.dims)
 		case 2:
-			t.typ, err = d.int(h)
+			t.typ = d.int(h)
 		case 4: // float_data
-			err = d.numbers(h, &p, protowire.Fixed32Type, 4)
+			d.numbers(h, &p, protowire.Fixed32Type, 4)
 		case 5, 7, 11: // int32_data, int64_data, uint64_data
-			err = d.numbers(h, &p, protowire.VarintType, 0)
+			d.numbers(h, &p, protowire.VarintType, 0)
 		case 10: // double_data
-			err = d.numbers(h, &p, protowire.Fixed64Type, 8)
+			d.numbers(h, &p, protowire.Fixed64Type, 8)
 		case 8:
-			t.name, err = d.name(h)
+			t.name = d.name(h)
 		case 9:
-			if err := h.want(protowire.BytesType); err != nil {
-				return err
-			}
-			p.rawBytes, err = d.length()
-			switch {
-			case err != nil:
-				err = fmt.Errorf("raw_data: %w", err)
-			case p.rawBytes > maxKnownBytes:
-				err = d.skip(p.rawBytes)
-			default:
+			d.want(h, protowire.BytesType)
+			if p.rawBytes = d.length(h, "raw_data"); p.rawBytes > maxKnownBytes {
+				d.skip(p.rawBytes)
+			} else {
 				p.raw = make([]byte, p.rawBytes)
-				err = d.read(p.raw)
+				d.read(p.raw)
 			}
 		case 13:
-			err = d.place(h, &p.far)
+			d.place(h, &p.far)
 		case 14:
-			var v int64
-			v, err = d.int(h)
-			p.external = v == 1
+			p.external = d.int(h) == 1
 		}
-		return err
 	})
-	if err == nil {
-		err = t.finish(p)
+	d.check(t.finish(p))
+	count := int64(len(t.ints) + len(t.floats))
+	if t.far != nil {
+		count = t.dims.Elements() // as if they were here
 	}
-	if err == nil {
-		count := int64(len(t.ints) + len(t.floats))
-		if t.far != nil {
-			count = t.dims.Elements() // as if they were here
-		}
-		err = d.charge(elementBytes * count)
-	}
-	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.name, err)
-	}
-	return nil
+	d.charge(elementBytes * count)
 }
 
 // extents reads extents of a shape.
-func (d *decoder) extents(h field, shape *model.Shape) error {
-	return d.scalars(h, protowire.VarintType, func(v uint64) error {
+func (d *decoder) extents(h field, shape *model.Shape) {
+	d.scalars(h, protowire.VarintType, func(v uint64) {
 		if len(*shape) == maxRank {
-			return errRank
+			panic(bail{errRank})
 		}
 		*shape = append(*shape, int64(v))
-		return nil
 	})
 }
 
 // place reads an entry on where external data lie.
-func (d *decoder) place(h field, f *far) error {
+func (d *decoder) place(h field, f *far) {
 	var key, value string
-	err := d.message(h, "StringStringEntryProto", func(h field) (err error) {
+	d.message(h, "StringStringEntryProto", func(h field) {
 		switch h.num {
 		case 1:
-			key, _, err = d.text(h)
+			key, _ = d.text(h)
 		case 2:
-			value, _, err = d.text(h)
+			value, _ = d.text(h)
 		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
 	number := map[string]*int64{"offset": &f.offset, "length": &f.length}[key]
 	switch {
 	case key == "location":
 		f.location = value
 	case number != nil:
+		var err error
 		if *number, err = strconv.ParseInt(value, 10, 64); err != nil || *number < 0 {
 			f.bad = fmt.Sprintf("gives the %s of its external data as %q, expected a number of at least 0", key, value)
 		}
 	}
-	return nil
 }
 
 // numbers reads a typed data field: its values if there are few, else, where the size gives it, only how many they are.
-func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) error {
+func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) {
 	if h.typ == protowire.BytesType {
 		b, _ := d.br.Peek(10)
 		// Ten bytes a number is the most, so these are certainly too many to keep.
@@ -173,15 +150,14 @@ func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) 
 			} else {
 				p.uncounted = true
 			}
-			return nil
+			return
 		}
 	}
-	return d.scalars(h, elem, func(v uint64) error {
+	d.scalars(h, elem, func(v uint64) {
 		if p.count < maxKnownInts {
 			p.words = append(p.words, v)
 		}
 		p.count++
-		return nil
 	})
 }
 
@@ -338,23 +314,18 @@ func elements(dims model.Shape) (int64, error) {
 }
 
 // sparse reads a SparseTensorProto: the values carry the name, the message the shape.
-func (d *decoder) sparse(h field, t *tensorProto) error {
+func (d *decoder) sparse(h field, t *tensorProto) {
 	var dims model.Shape
-	err := d.message(h, "SparseTensorProto", func(h field) (err error) {
+	d.message(h, "SparseTensorProto", func(h field) {
 		switch h.num {
 		case 1:
-			err = d.tensor(h, t)
+			d.tensor(h, t)
 		case 3:
-			err = d.extents(h, &dims)
+			d.extents(h, &dims)
 		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
 	if _, err := elements(dims); err != nil {
-		return fmt.Errorf("tensor %q: %w", t.name, err)
+		d.fail("tensor %q: %w", t.name, err)
 	}
 	t.dims, t.known, t.ints, t.floats, t.far = dims, false, nil, nil, nil
-	return nil
 }

@@ -6,19 +6,18 @@ import (
 
 // Losses, and what normalisations and dropout do in training mode.
 
-// alike reports whether values are floats of one type, and fails where they are not.
-func (c *call) alike(vs ...*value) bool {
+// alike checks that values are floats of one type.
+func (c *call) alike(vs ...*value) {
 	for _, v := range vs {
-		if c.err == nil && v != nil && (!v.dtype.IsFloat() || v.dtype != vs[0].dtype) {
+		if v != nil && (!v.dtype.IsFloat() || v.dtype != vs[0].dtype) {
 			c.fail("input %q has type %v, expected floating-point numbers of one type", v.name, v.dtype)
 		}
 	}
-	return c.err == nil
 }
 
 // yield binds output i, if it has a name, to what an operator gives.
 func (c *call) yield(i int, suffix string, kind model.Kind, attr model.Attr, in ...arg) {
-	if i < len(c.node.outputs) && c.node.outputs[i] != "" && c.err == nil {
+	if i < len(c.node.outputs) && c.node.outputs[i] != "" {
 		c.hand(i, c.step(suffix, kind, attr, in...))
 	}
 }
@@ -40,12 +39,9 @@ func butChannels(rank int) []int64 { return append([]int64{0}, dims(2, rank)...)
 // likelihood finishes with the loss of labels, given the logarithms of the classes' probabilities along dimension 1.
 func (c *call) likelihood(logs, labels, weights *value) {
 	reduction := c.str("reduction", "mean")
-	if !c.alike(logs, weights) {
-		return
-	}
+	c.alike(logs, weights)
 	if len(logs.shape) < 2 || len(labels.shape) != len(logs.shape)-1 {
 		c.fail("labels %q have shape %v, expected that of %v without dimension 1", labels.name, labels.shape, logs.shape)
-		return
 	}
 	column := labels.shape.Clone()
 	column = append(column[:1:1], append(model.Shape{1}, column[1:]...)...)
@@ -70,16 +66,13 @@ func (c *call) likelihood(logs, labels, weights *value) {
 }
 
 func crossEntropy(c *call) {
-	if len(c.in[0].shape) < 2 || !c.alike(c.in[0]) {
+	if len(c.in[0].shape) < 2 {
 		c.fail("scores %q have shape %v and type %v, expected floating-point numbers of at least two dimensions",
 			c.in[0].name, c.in[0].shape, c.in[0].dtype)
-		return
 	}
+	c.alike(c.in[0])
 	p := c.step("softmax", "Softmax", model.Attr{Axis: 1}, operandOf(c.in[0]))
 	logs := c.step("log", "Log", model.Attr{}, operandOf(p))
-	if c.err != nil {
-		return
-	}
 	c.likelihood(logs, c.in[1], c.in[2])
 	y := *logs
 	c.bind(1, &y)
@@ -101,10 +94,10 @@ func (c *call) trained(axis int, names ...string) {
 // trainedBatchNorm normalises by mean and variance of the batch, and lets the running ones follow.
 func trainedBatchNorm(c *call) {
 	x := c.in[0]
-	if len(x.shape) < 2 || !c.alike(c.in...) {
+	if len(x.shape) < 2 {
 		c.fail("input %q has shape %v, expected at least two dimensions", x.name, x.shape)
-		return
 	}
+	c.alike(c.in...)
 	over := model.Attr{Axes: butChannels(len(x.shape))}
 	mean := c.step("mean", "ReduceMean", over, operandOf(x))
 	square := c.step("square", "Mul", model.Attr{}, operandOf(x), operandOf(x))
@@ -128,9 +121,7 @@ func trainedBatchNorm(c *call) {
 
 // trainedDropout keeps what a mask lets through.
 func trainedDropout(c *call) {
-	if !c.alike(c.in[0]) {
-		return
-	}
+	c.alike(c.in[0])
 	x, dt := operandOf(c.in[0]), c.in[0].dtype
 	mask := c.step("mask", "Greater", model.Attr{}, x, operandOf(c.number("ratio", dt)))
 	c.finish("Where", model.Attr{}, operandOf(mask), x, operandOf(c.number("zero", dt)))

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -57,17 +58,55 @@ func newDecoder(r io.Reader) (*decoder, error) {
 	return d, nil
 }
 
-func (d *decoder) charge(n int64) error {
-	d.budget -= n
-	if d.budget < 0 {
-		return errBudget
+// A bail carries an error from where it is found to who began the work, past all callers between.
+type bail struct{ error }
+
+// caught is deferred by who began the work: it makes an error of a bail.
+func caught(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case bail:
+		*err = p.error
+	default:
+		panic(p)
 	}
-	return nil
+}
+
+// fail ends the decoding.
+func (d *decoder) fail(format string, args ...any) { panic(bail{fmt.Errorf(format, args...)}) }
+
+func (d *decoder) check(err error) {
+	if err != nil {
+		panic(bail{err})
+	}
+}
+
+// within is deferred by who decodes a part of the file: an error names the part.
+func within(part func() string) {
+	switch p := recover().(type) {
+	case nil:
+	case bail:
+		panic(bail{fmt.Errorf("%s: %w", part(), p.error)})
+	default:
+		panic(p)
+	}
+}
+
+func (d *decoder) charge(n int64) {
+	if d.budget -= n; d.budget < 0 {
+		panic(bail{errBudget})
+	}
 }
 
 func (d *decoder) left() int64 { return d.end - d.pos }
 
-func (d *decoder) varint() (uint64, error) {
+func (d *decoder) varint() uint64 {
+	v, err := d.tryVarint()
+	d.check(err)
+	return v
+}
+
+func (d *decoder) tryVarint() (uint64, error) {
 	b, err := d.br.Peek(10)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
@@ -79,73 +118,65 @@ func (d *decoder) varint() (uint64, error) {
 	if n < 0 {
 		return 0, protowire.ParseError(n)
 	}
-	return v, d.discard(n)
+	d.discard(n)
+	return v, nil
 }
 
-func (d *decoder) discard(n int) error {
+func (d *decoder) discard(n int) {
 	m, err := d.br.Discard(n)
-	d.pos += int64(m)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
+	d.moved(m, err)
 }
 
-// skip jumps over n bytes.
-func (d *decoder) skip(n int64) error {
-	if n > d.left() {
-		return fmt.Errorf("%d bytes announced, %d left", n, d.left())
-	}
-	if buffered := int64(d.br.Buffered()); d.seeker != nil && n > buffered {
-		if _, err := d.seeker.Seek(n-buffered, io.SeekCurrent); err != nil {
-			return err
-		}
-		d.br.Reset(d.seeker)
-		d.pos += n
-		return nil
-	}
-	for n > 0 {
-		step := min(n, 1<<30)
-		if err := d.discard(int(step)); err != nil {
-			return err
-		}
-		n -= step
-	}
-	return nil
-}
-
-// read fills b.
-func (d *decoder) read(b []byte) error {
-	if int64(len(b)) > d.left() {
-		return fmt.Errorf("%d bytes announced, %d left", len(b), d.left())
-	}
-	n, err := io.ReadFull(d.br, b)
+// moved notes that the stream has gone on by so many bytes, or broke off.
+func (d *decoder) moved(n int, err error) {
 	d.pos += int64(n)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return err
+	d.check(err)
 }
 
-// length reads the length of a length-delimited field.
-func (d *decoder) length() (int64, error) {
-	n, err := d.varint()
-	if err != nil {
-		return 0, err
+// announced checks that n bytes are there.
+func (d *decoder) announced(n int64) {
+	if n > d.left() {
+		d.fail("%d bytes announced, %d left", n, d.left())
 	}
-	if n > uint64(d.left()) {
-		return 0, fmt.Errorf("%d bytes announced, %d left", n, d.left())
-	}
-	return int64(n), nil
 }
 
-// lengthOf is length with the field in its error.
-func (d *decoder) lengthOf(h field) (int64, error) {
-	n, err := d.length()
-	if err != nil {
-		err = fmt.Errorf("field %d of %s: %w", h.num, h.what, err)
+// skip jumps over n bytes.
+func (d *decoder) skip(n int64) {
+	d.announced(n)
+	if buffered := int64(d.br.Buffered()); d.seeker != nil && n > buffered {
+		_, err := d.seeker.Seek(n-buffered, io.SeekCurrent)
+		d.check(err)
+		d.br.Reset(d.seeker)
+		d.pos += n
+		return
 	}
-	return n, err
+	for n > 0 {
+		step := min(n, 1<<30)
+		d.discard(int(step))
+		n -= step
+	}
+}
+
+// read fills b.
+func (d *decoder) read(b []byte) {
+	d.announced(int64(len(b)))
+	n, err := io.ReadFull(d.br, b)
+	d.moved(n, err)
+}
+
+// length reads the length of a field, which errors call what; "": by its number.
+func (d *decoder) length(h field, what string) int64 {
+	n, err := d.tryVarint()
+	if err == nil && n > uint64(d.left()) {
+		err = fmt.Errorf("%d bytes announced, %d left", n, d.left())
+	}
+	if err != nil {
+		d.fail("%s: %w", cmp.Or(what, fmt.Sprintf("field %d of %s", h.num, h.what)), err)
+	}
+	return int64(n)
 }
 
 // field is the header of a field; what is the message's name, for errors.
@@ -155,168 +186,120 @@ type field struct {
 	what string
 }
 
-func (f field) want(t protowire.Type) error {
-	if f.typ != t {
-		return fmt.Errorf("field %d of %s has wire type %d, expected %d", f.num, f.what, f.typ, t)
+func (d *decoder) want(h field, t protowire.Type) {
+	if h.typ != t {
+		d.fail("field %d of %s has wire type %d, expected %d", h.num, h.what, h.typ, t)
 	}
-	return nil
 }
 
 // fields calls f for each field of a message that ends at d.end. Content of which f consumes nothing is skipped.
-func (d *decoder) fields(what string, f func(field) error) error {
+func (d *decoder) fields(what string, f func(field)) {
 	for d.left() > 0 {
-		tag, err := d.varint()
-		if err != nil {
-			// The end of a stream of unknown size is known only now.
-			if d.end == math.MaxInt64 && errors.Is(err, io.ErrUnexpectedEOF) && d.br.Buffered() == 0 {
-				return nil
-			}
-			return err
+		tag, err := d.tryVarint()
+		// The end of a stream of unknown size is known only now.
+		if d.end == math.MaxInt64 && errors.Is(err, io.ErrUnexpectedEOF) && d.br.Buffered() == 0 {
+			return
 		}
+		d.check(err)
 		num, typ := protowire.DecodeTag(tag)
 		if num < protowire.MinValidNumber {
-			return fmt.Errorf("%s has a field with number %d", what, num)
+			d.fail("%s has a field with number %d", what, num)
 		}
 		h, from := field{num, typ, what}, d.pos
-		if err = f(h); err == nil && d.pos == from {
-			err = d.skipField(h)
-		}
-		if err != nil {
-			return err
+		if f(h); d.pos == from {
+			d.skipField(h)
 		}
 	}
-	return nil
 }
 
 // message decodes a field that is a message.
-func (d *decoder) message(h field, what string, f func(field) error) error {
-	if err := h.want(protowire.BytesType); err != nil {
-		return err
-	}
-	n, err := d.length()
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return d.inside(n, func() error { return d.fields(what, f) })
+func (d *decoder) message(h field, what string, f func(field)) {
+	d.want(h, protowire.BytesType)
+	d.inside(d.length(h, what), func() { d.fields(what, f) })
 }
 
 // inside lets f read the next n bytes and no more.
-func (d *decoder) inside(n int64, f func() error) error {
+func (d *decoder) inside(n int64, f func()) {
 	outer := d.end
 	d.end = d.pos + n
-	if err := f(); err != nil {
-		return err
-	}
+	f()
 	d.end = outer
-	return nil
 }
 
 // skipField jumps over a field that is not needed.
-func (d *decoder) skipField(h field) error {
+func (d *decoder) skipField(h field) {
 	switch h.typ {
 	case protowire.VarintType:
-		_, err := d.varint()
-		return err
+		d.varint()
 	case protowire.Fixed32Type:
-		return d.skip(4)
+		d.skip(4)
 	case protowire.Fixed64Type:
-		return d.skip(8)
+		d.skip(8)
 	case protowire.BytesType:
-		n, err := d.lengthOf(h)
-		if err != nil {
-			return err
-		}
-		return d.skip(n)
+		d.skip(d.length(h, ""))
 	default:
-		return fmt.Errorf("field %d of %s has wire type %d, which ONNX does not use", h.num, h.what, h.typ)
+		d.fail("field %d of %s has wire type %d, which ONNX does not use", h.num, h.what, h.typ)
 	}
 }
 
 // name reads a string that names something.
-func (d *decoder) name(h field) (string, error) {
-	if err := h.want(protowire.BytesType); err != nil {
-		return "", err
-	}
-	n, err := d.lengthOf(h)
-	if err != nil {
-		return "", err
-	}
+func (d *decoder) name(h field) string {
+	d.want(h, protowire.BytesType)
+	n := d.length(h, "")
 	if n > maxName {
-		return "", fmt.Errorf("field %d of %s is a name of %d bytes, more than %d", h.num, h.what, n, maxName)
+		d.fail("field %d of %s is a name of %d bytes, more than %d", h.num, h.what, n, maxName)
 	}
 	if int64(len(d.scratch)) < n {
 		d.scratch = make([]byte, n)
 	}
 	b := d.scratch[:n]
-	if err := d.read(b); err != nil {
-		return "", err
-	}
+	d.read(b)
 	if s, ok := d.names[string(b)]; ok {
-		return s, nil
+		return s
 	}
-	if err := d.charge(n + 64); err != nil {
-		return "", err
-	}
+	d.charge(n + 64)
 	s := string(b)
 	d.names[s] = s
-	return s, nil
+	return s
 }
 
-func (d *decoder) int(h field) (int64, error) {
-	if err := h.want(protowire.VarintType); err != nil {
-		return 0, err
-	}
-	v, err := d.varint()
-	return int64(v), err
+func (d *decoder) int(h field) int64 {
+	d.want(h, protowire.VarintType)
+	return int64(d.varint())
 }
 
-func (d *decoder) fixed32(h field) (uint32, error) {
-	if err := h.want(protowire.Fixed32Type); err != nil {
-		return 0, err
-	}
-	v, err := d.fixed(4)
-	return uint32(v), err
+func (d *decoder) fixed32(h field) uint32 {
+	d.want(h, protowire.Fixed32Type)
+	return uint32(d.fixed(4))
 }
 
 // fixed reads a number of so many bytes.
-func (d *decoder) fixed(size int) (uint64, error) {
+func (d *decoder) fixed(size int) uint64 {
 	var b [8]byte
-	err := d.read(b[:size])
-	return binary.LittleEndian.Uint64(b[:]), err
+	d.read(b[:size])
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // scalars calls f for each element of a repeated number, packed or not.
-func (d *decoder) scalars(h field, elem protowire.Type, f func(uint64) error) error {
-	one := func() error {
-		var v uint64
-		var err error
+func (d *decoder) scalars(h field, elem protowire.Type, f func(uint64)) {
+	one := func() {
 		switch elem {
 		case protowire.VarintType:
-			v, err = d.varint()
+			f(d.varint())
 		case protowire.Fixed32Type:
-			v, err = d.fixed(4)
+			f(d.fixed(4))
 		default:
-			v, err = d.fixed(8)
+			f(d.fixed(8))
 		}
-		if err != nil {
-			return err
-		}
-		return f(v)
 	}
 	if h.typ == elem {
-		return one()
+		one()
+		return
 	}
-	if err := h.want(protowire.BytesType); err != nil {
-		return err
-	}
-	n, err := d.lengthOf(h)
-	if err != nil {
-		return err
-	}
-	return d.inside(n, func() (err error) {
-		for err == nil && d.left() > 0 {
-			err = one()
+	d.want(h, protowire.BytesType)
+	d.inside(d.length(h, ""), func() {
+		for d.left() > 0 {
+			one()
 		}
-		return err
 	})
 }
