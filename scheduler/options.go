@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -183,9 +184,11 @@ const (
 	MaxTunedChunk = 512
 )
 
-// CheckBatch refuses a batch that is not from 1 to MaxBatch.
-func CheckBatch(batch int64) error {
-	if batch < 1 || batch > MaxBatch {
+// CheckInput refuses a network without a graph, no machine, and a batch that is not from 1 to MaxBatch.
+func CheckInput(net network.Network, machine *hardware.Spec, batch int64) error {
+	if net.Graph == nil || machine == nil {
+		return errors.New("found a network without Graph or a machine that is nil, expected both")
+	} else if batch < 1 || batch > MaxBatch {
 		return fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)
 	}
 	return nil

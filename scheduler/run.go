@@ -31,7 +31,7 @@ func RegisterSearch(s Search) { improve = s }
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	options Options) (*Result, error) {
 	opt := run{Options: options, state: state{tiles: &Memory{}}}
-	if err := CheckBatch(batch); err != nil {
+	if err := CheckInput(net, machine, batch); err != nil {
 		return nil, err
 	}
 	if r.Evaluations > 0 {
@@ -152,7 +152,7 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 func (r Recipe) Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt Options) (*Result, error) {
 	if r.Evaluations > 0 {
-		if _, err := checkChunk(machine, batch, run{Options: opt}); err != nil {
+		if _, err := checkChunk(net, machine, batch, run{Options: opt}); err != nil {
 			return nil, err
 		}
 		made, err := r.improved(ctx, net, machine, batch, opt)
@@ -164,9 +164,9 @@ func (r Recipe) Prepare(ctx context.Context, net network.Network, machine *hardw
 	return prepare(ctx, net, machine, batch, r, run{Options: opt})
 }
 
-// checkChunk checks batch and chunk for a machine, which it returns as the decisions see it.
-func checkChunk(machine *hardware.Spec, batch int64, opt run) (*hardware.Spec, error) {
-	if err := CheckBatch(batch); err != nil {
+// checkChunk checks network, batch and chunk for a machine, which it returns as the decisions see it.
+func checkChunk(net network.Network, machine *hardware.Spec, batch int64, opt run) (*hardware.Spec, error) {
+	if err := CheckInput(net, machine, batch); err != nil {
 		return nil, err
 	}
 	spec, err := opt.Clusters.machine(machine, opt.Level)
@@ -181,7 +181,7 @@ func checkChunk(machine *hardware.Spec, batch int64, opt run) (*hardware.Spec, e
 
 func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result,
 	error) {
-	spec, err := checkChunk(machine, batch, opt)
+	spec, err := checkChunk(net, machine, batch, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -491,6 +491,16 @@ func TestBadInput(t *testing.T) {
 	if _, err := scheduler.Run(ctx, open(t, "bert-128"), load(t, "stcp920"), 32, v, scheduler.Options{}); err == nil {
 		t.Error("cancelled context: no error")
 	}
+	for range 2 {
+		if _, err := scheduler.Run(context.Background(), network.Network{}, load(t, "stcp920"), 4, v,
+			scheduler.Options{}); err == nil {
+			t.Error("no graph: no error")
+		}
+		if _, err := scheduler.Run(context.Background(), open(t, "resnet50"), nil, 4, v, scheduler.Options{}); err == nil {
+			t.Error("no machine: no error")
+		}
+		v, _ = recipes.Lookup("best")
+	}
 }
 
 // Same input, same program, byte for byte.

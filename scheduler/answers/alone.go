@@ -101,7 +101,7 @@ type AloneSplit struct {
 // alone makes the greedy schedule of a cluster's chunk.
 func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
 	opt AloneOptions) (*Alone, *comparer, error) {
-	if err := scheduler.CheckBatch(batch); err != nil {
+	if err := scheduler.CheckInput(net, machine, batch); err != nil {
 		return nil, nil, err
 	}
 	if method == "ilp" && opt.Solver == nil {

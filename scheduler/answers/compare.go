@@ -190,7 +190,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			return nil, fmt.Errorf("unknown decision %q%s", d, suggest.Expected(d, Comparisons()))
 		}
 	}
-	if err := scheduler.CheckBatch(batch); err != nil {
+	if err := scheduler.CheckInput(net, machine, batch); err != nil {
 		return nil, err
 	}
 	r, err := recipes.Lookup("cross-layer")

@@ -108,7 +108,7 @@ const (
 // the time limit ends, it returns the best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
-	if err := scheduler.CheckBatch(batch); err != nil {
+	if err := scheduler.CheckInput(net, machine, batch); err != nil {
 		return nil, err
 	}
 	spec, err := opt.Level.Machine(machine)
