@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7465,
+	"cmd/cli":                         7464,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -81,10 +81,10 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         292,
-	"scheduler":                       7882,
+	"scheduler":                       7890,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
-	"scheduler/picture":               205,
+	"scheduler/picture":               198,
 	"scheduler/search":                2348,
 	"systems":                         50,
 	"systems/ansor":                   3140,

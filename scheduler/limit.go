@@ -105,6 +105,11 @@ func (r *Result) QueueWord(q isa.Queue) string {
 	return r.raise(cmp.Or(queueWords[q.Kind], q.Name))
 }
 
+// CommandWord names what commands of a kind do, in the words of their queues.
+func (r *Result) CommandWord(k isa.Kind) string {
+	return r.raise(strings.NewReplacer("lb.", "L1 ", "ddr.", "DDR ").Replace(k.String()))
+}
+
 // ResourceWord names a bandwidth.
 func (r *Result) ResourceWord(x isa.Resource) string {
 	return r.raise(cmp.Or(resourceWords[x.Kind], x.Name))

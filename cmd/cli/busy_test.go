@@ -18,7 +18,7 @@ func TestOneNameAndNumber(t *testing.T) {
 		"dlrm --hardware a100 --batch 4 --variant l1", "squeezenet --hardware wormhole-n150 --variant tvm",
 		"toy-fig3 --hardware gemmini --dtype i8", "toy-fig5 --hardware tpu-v3 --batch 2",
 		"mobilenetv2 --hardware ipu --variant l1", "toy-fig5 --batch 8 --clusters layers --variant cross-layer"} {
-		text := answer(t, strings.Fields("schedule -o s.json --quiet "+args)...)
+		text := answer(t, strings.Fields("schedule -o s.json --gantt g.svg --quiet "+args)...)
 		var report struct {
 			LimitedBy string `json:"limited_by"`
 			Busy      []scheduler.Use
@@ -74,8 +74,15 @@ func TestOneNameAndNumber(t *testing.T) {
 			}
 		}
 		_, waits, _ := strings.Cut(explained, "\n unit ")
-		for _, m := range regexp.MustCompile(`(?m)^ (\S.*?) +([\d.]+ %)  `).FindAllStringSubmatch(waits, -1) {
+		picture := string(readFile(t, "g.svg"))
+		for _, m := range regexp.MustCompile(`(?m)^ (\S.*?) +([\d.]+ %)  (.*)$`).FindAllStringSubmatch(waits, -1) {
 			see("explanation", m[1], m[2])
+			if cause, _, _ := strings.Cut(m[3], ", "); !strings.Contains(page, cause) {
+				t.Errorf("%s: %s waits for %s in the explanation, and not in the page", args, m[1], cause)
+			}
+			if !strings.Contains(picture, ">"+m[1]+"<") {
+				t.Errorf("%s: the picture has no %s", args, m[1])
+			}
 			if !strings.Contains(page, fmt.Sprintf("<td>%s</td><td>%s</td>", m[1], m[2])) {
 				t.Errorf("%s: the page has not %s, %s", args, m[1], m[2])
 			}

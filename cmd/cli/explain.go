@@ -154,10 +154,9 @@ func (a explainJSON) write(b *bytes.Buffer) {
 // sharesOf writes the largest shares, and the rest as one.
 func sharesOf(list []explain.Share, most int) []string {
 	items, rest := []string(nil), 0.0
-	words := strings.NewReplacer("lb.", "L1 ", "ddr.", "DDR ") // of commands, as of the queues that they are in
 	for i, s := range list {
 		if i < most && s.Share >= 0.0005 { // would not round to zero
-			items = append(items, fmt.Sprintf("%s %s", shorten(words.Replace(s.What), 34), percent(s.Share)))
+			items = append(items, fmt.Sprintf("%s %s", shorten(s.What, 34), percent(s.Share)))
 		} else {
 			rest += s.Share
 		}

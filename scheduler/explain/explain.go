@@ -163,7 +163,7 @@ func (e *Explainer) Overview() Overview {
 		if inside[group] == nil {
 			inside[group] = &tally{}
 		}
-		kinds.add(c.Kind.String(), took)
+		kinds.add(e.r.CommandWord(c.Kind), took)
 		groups.add(group, took)
 		inside[group].add(e.what(c), took)
 		if len(c.Uses) > 0 {
@@ -191,7 +191,7 @@ func (e *Explainer) Overview() Overview {
 				continue
 			}
 			if wait := r.Start[i] - free; wait > 0 && e.causes[i] >= 0 {
-				t.add(p.Commands[e.causes[i]].Kind.String(), wait)
+				t.add(e.r.CommandWord(p.Commands[e.causes[i]].Kind), wait)
 			}
 			free = r.End[i]
 		}
@@ -221,10 +221,10 @@ func (e *Explainer) Overview() Overview {
 // what a command does; of a move, over what.
 func (e *Explainer) what(c *isa.Command) string {
 	if len(c.Uses) == 0 {
-		return c.Kind.String()
+		return e.r.CommandWord(c.Kind)
 	}
 	slowest, _ := e.bottleneck(c)
-	return c.Kind.String() + " over " + e.r.ResourceWord(*slowest)
+	return e.r.CommandWord(c.Kind) + " over " + e.r.ResourceWord(*slowest)
 }
 
 // Change is a group's part of the critical paths of two schedules of a network.
@@ -510,7 +510,7 @@ func (e *Explainer) cause(i int32) string {
 func (e *Explainer) describe(i int32) string {
 	p := e.r.Program
 	c := &p.Commands[i]
-	text := fmt.Sprintf("%v of %s", c.Kind, p.Labels[c.Label])
+	text := e.r.CommandWord(c.Kind) + " of " + p.Labels[c.Label]
 	if c.Kind == isa.Launch {
 		text = "the launch of " + p.Labels[c.Label]
 	}
@@ -518,7 +518,7 @@ func (e *Explainer) describe(i int32) string {
 		text += " in " + e.instanceName(e.kernels[k].Instance)
 	}
 	if slowest, _ := e.bottleneck(c); slowest != nil {
-		text += " over " + slowest.Name
+		text += " over " + e.r.ResourceWord(*slowest)
 	}
 	return text
 }

@@ -107,7 +107,8 @@ func TestOverviewAddsUp(t *testing.T) {
 		batch                   int64
 	}{{"resnet50", "stcp920", "cross-layer", 64}, {"resnet50", "stcp920", "tvm", 4},
 		{"toy-fig5", "goya", "cross-layer", 2}, {"bert-128", "stcp920", "astitch", 5}} {
-		o := explainer(t, c.model, c.machine, c.variant, c.batch).Overview()
+		e := explainer(t, c.model, c.machine, c.variant, c.batch)
+		o := e.Overview()
 		near := func(what string, got float64) {
 			if math.Abs(got-o.TotalSeconds) > 1e-9*o.TotalSeconds {
 				t.Errorf("%s: %s adds up to %g of %g s", c.model, what, got, o.TotalSeconds)
@@ -123,7 +124,7 @@ func TestOverviewAddsUp(t *testing.T) {
 		moves := 0.0
 		for _, s := range o.PathByKind {
 			for k := range isa.NumKinds {
-				if k.IsMove() && k.String() == s.What {
+				if k.IsMove() && e.r.CommandWord(k) == s.What {
 					moves += s.Seconds
 				}
 			}

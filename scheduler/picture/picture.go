@@ -73,13 +73,6 @@ func nearest(r *scheduler.Result) string {
 	return isa.L1.String()
 }
 
-// queueNames are the queues' names for people.
-var queueNames = [isa.NumQueueKinds]string{
-	isa.OtherQueue: "other", isa.ControlQueue: "launch", isa.DDRLoadQueue: "DDR load", isa.DDRStoreQueue: "DDR store",
-	isa.InQueue: "to L1", isa.OutQueue: "from L1", isa.MatrixQueue: "matrix", isa.VectorQueue: "vector",
-	isa.SpecialQueue: "special",
-}
-
 // colours names the groups for a legend, if there are no more than colours.
 func colours(s *schedule.Schedule) []string {
 	if len(s.Grouping.Groups) > plots.PaletteSize {
@@ -149,7 +142,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		if r.Program.Queues[q].LatencyOf != isa.OtherQueue {
 			continue // latencies pass without a unit
 		}
-		row := plots.TimelineRow{Name: queueNames[r.Program.Queues[q].Kind]}
+		row := plots.TimelineRow{Name: r.QueueWord(r.Program.Queues[q])}
 		last := int64(0) // end of the last bar
 		for i := range r.Program.Commands {
 			if int(r.Program.Commands[i].Queue) != q {
