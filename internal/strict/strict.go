@@ -5,6 +5,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -108,78 +109,98 @@ func Posed[P interface {
 // Rest as the type of a field named "*" makes an object take other fields than its own.
 type Rest struct{}
 
-// A decoder reads JSON into structs, token by token. It says which value is wrong and stops at the
-// first error.
+// A decoder reads JSON into structs, token by token. It ends with the first value that is wrong, which it panics with
+// the error of.
 type decoder struct {
 	file string
 	json *json.Decoder
+	path []step // to the value that is read
+}
+
+// A step is a field, or with index an item of a list.
+type step struct {
+	field string
+	index int
 }
 
 const unknownField = "an unknown field"
 
-// fail is an error of the value that is read; what it stands in puts its names in front: see within.
-func (d *decoder) fail(found, expected string) error {
-	return &InputError{d.file, "", found, expected}
+// fail ends with an error of the value that is read.
+func (d *decoder) fail(found, expected string) {
+	at := ""
+	for _, s := range d.path {
+		switch {
+		case s.field == "":
+			at += "[" + strconv.Itoa(s.index) + "]"
+		case at == "":
+			at = s.field
+		default:
+			at += "." + s.field
+		}
+	}
+	panic(&InputError{d.file, cmp.Or(at, "file"), found, expected})
 }
 
-// within puts the name of what a value stands in, or "[3]", in front of an error's field.
-func within(name string, err error) error {
-	e := err.(*InputError)
-	if e.Field != "" && e.Field[0] != '[' {
-		name += "."
-	}
-	e.Field = name + e.Field
-	return e
+// failIn is fail of a field of the value that is read.
+func (d *decoder) failIn(field, found, expected string) {
+	d.path = append(d.path, step{field: field})
+	d.fail(found, expected)
 }
 
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has omitempty or
 // read:"optional", and nothing else. The tag words says what a text with a type of its own may be, the tag most how
 // many items a list may have; "null" lets a pointer be null. Errors are of type [*InputError].
-func Decode(file string, data []byte, v any) error {
-	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
+func Decode(file string, data []byte, v any) (err error) {
+	d := &decoder{file: file, json: json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
-	err := d.value(reflect.ValueOf(v).Elem(), "", 0)
-	if err != nil && err.(*InputError).Field == "" {
-		err = within("file", err)
-	}
-	if err != nil {
+	defer func() {
+		p := recover()
+		e, ok := p.(*InputError)
+		if p != nil && !ok {
+			panic(p)
+		} else if p == nil {
+			return
+		}
 		// What is no JSON at all is told of that, not of a name that it may not have meant.
 		var raw json.RawMessage
-		if syntax := new(json.SyntaxError); err.(*InputError).Found == unknownField &&
-			errors.As(json.Unmarshal(data, &raw), &syntax) {
-			return within("file", d.fail(fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"))
+		if syntax := new(json.SyntaxError); e.Found == unknownField && errors.As(json.Unmarshal(data, &raw), &syntax) {
+			e = &InputError{file, "file", fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"}
 		}
-		return err
-	}
+		err = e
+	}()
+	d.value(reflect.ValueOf(v).Elem(), "", 0)
 	if _, err := d.json.Token(); err != io.EOF {
-		return within("file", d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()),
-			"one JSON object"))
+		d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object")
 	}
 	return nil
 }
 
-func (d *decoder) token() (json.Token, error) {
+func (d *decoder) token() json.Token {
 	t, err := d.json.Token()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, d.fail(fmt.Sprintf("%v at byte %d", err, d.json.InputOffset()), "JSON")
+		d.fail(fmt.Sprintf("%v at byte %d", err, d.json.InputOffset()), "JSON")
 	}
-	return t, nil
+	return t
+}
+
+// part reads the next value, which stands in the one that is read.
+func (d *decoder) part(s step, v reflect.Value, words string, most int) {
+	d.path = append(d.path, s)
+	d.value(v, words, most)
+	d.path = d.path[:len(d.path)-1]
 }
 
 // value reads the next value into v. words are those of a text with a type of its own; a list has at most most items,
 // unless that is 0.
-func (d *decoder) value(v reflect.Value, words string, most int) error {
-	t, err := d.token()
-	if err != nil {
-		return err
-	}
+func (d *decoder) value(v reflect.Value, words string, most int) {
+	t := d.token()
 	if v.Kind() == reflect.Pointer {
 		if t == nil && words == "null" {
 			v.SetZero()
-			return nil
+			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -187,110 +208,93 @@ func (d *decoder) value(v reflect.Value, words string, most int) error {
 	switch x := v.Addr().Interface().(type) {
 	case Taker:
 		if expected := x.Take(t); expected != "" {
-			return d.fail(describe(t), expected)
+			d.fail(describe(t), expected)
 		}
-		return nil
+		return
 	case encoding.TextUnmarshaler:
 		if s, ok := t.(string); !ok || x.UnmarshalText([]byte(s)) != nil {
-			return d.fail(describe(t), words)
+			d.fail(describe(t), words)
 		}
-		return nil
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		if t != json.Delim('{') {
-			return d.fail(describe(t), "an object")
+			d.fail(describe(t), "an object")
 		}
-		return d.object(v)
+		d.object(v)
 	case reflect.Slice, reflect.Array:
 		if t != json.Delim('[') {
-			return d.fail(describe(t), "a list")
+			d.fail(describe(t), "a list")
 		}
 		n := 0
 		for ; d.json.More(); n++ {
 			if most > 0 && n == most {
-				return d.fail("a longer list", fmt.Sprintf("a list of at most %d", most))
+				d.fail("a longer list", fmt.Sprintf("a list of at most %d", most))
 			}
 			if v.Kind() == reflect.Slice {
 				v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 			} else if n == v.Len() {
-				return d.fail("a longer list", fmt.Sprintf("a list of %d", n))
+				d.fail("a longer list", fmt.Sprintf("a list of %d", n))
 			}
-			if err := d.value(v.Index(n), words, 0); err != nil {
-				return within("["+strconv.Itoa(n)+"]", err)
-			}
+			d.part(step{index: n}, v.Index(n), words, 0)
 		}
 		if v.Kind() == reflect.Array && n < v.Len() {
-			return d.fail(fmt.Sprintf("a list of %d", n), fmt.Sprintf("a list of %d", v.Len()))
+			d.fail(fmt.Sprintf("a list of %d", n), fmt.Sprintf("a list of %d", v.Len()))
 		}
 		if n == 0 && v.Kind() == reflect.Slice {
 			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		}
-		_, err := d.token()
-		return err
+		d.token()
 	case reflect.Map: // of names
 		if t != json.Delim('{') {
-			return d.fail(describe(t), "an object")
+			d.fail(describe(t), "an object")
 		}
 		for v.Set(reflect.MakeMap(v.Type())); d.json.More(); {
-			key, err := d.token()
-			if err != nil {
-				return err
-			}
-			name, item := key.(string), reflect.New(v.Type().Elem()).Elem()
-			if err := d.value(item, words, 0); err != nil {
-				return within(fieldName(name), err)
-			}
+			name, item := d.token().(string), reflect.New(v.Type().Elem()).Elem()
+			d.part(step{field: fieldName(name)}, item, words, 0)
 			if v.MapIndex(reflect.ValueOf(name)).IsValid() {
-				return within(fieldName(name), d.fail("the field a second time", "it once"))
+				d.failIn(fieldName(name), "the field a second time", "it once")
 			}
 			v.SetMapIndex(reflect.ValueOf(name), item)
 		}
-		_, err := d.token()
-		return err
+		d.token()
 	case reflect.String:
 		s, ok := t.(string)
 		if !ok {
-			return d.fail(describe(t), "a text")
+			d.fail(describe(t), "a text")
 		}
 		v.SetString(s)
 	case reflect.Bool:
 		b, ok := t.(bool)
 		if !ok {
-			return d.fail(describe(t), "true or false")
+			d.fail(describe(t), "true or false")
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
-		n, ok := t.(json.Number)
-		if !ok {
-			return d.fail(describe(t), "a whole number")
-		}
+		n, _ := t.(json.Number)
 		x, err := strconv.ParseInt(n.String(), 10, 64)
-		if f, _ := n.Float64(); err != nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		if f, fail := n.Float64(); err != nil && fail == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 			x, err = int64(f), nil // such as 2.0
 		}
 		if err != nil {
-			return d.fail(describe(t), "a whole number")
+			d.fail(describe(t), "a whole number")
 		}
 		v.SetInt(x)
 	case reflect.Float64:
-		n, ok := t.(json.Number)
-		if !ok {
-			return d.fail(describe(t), "a number")
-		}
+		n, _ := t.(json.Number)
 		x, err := strconv.ParseFloat(n.String(), 64)
 		if err != nil {
-			return d.fail(describe(t), "a number")
+			d.fail(describe(t), "a number")
 		}
 		v.SetFloat(x)
 	default:
 		panic("strict: a field of type " + v.Type().String())
 	}
-	return nil
 }
 
 // object reads the fields of a struct behind the opening brace.
-func (d *decoder) object(v reflect.Value) error {
+func (d *decoder) object(v reflect.Value) {
 	t := v.Type()
 	var fields []reflect.StructField
 	var names []string
@@ -303,45 +307,35 @@ func (d *decoder) object(v reflect.Value) error {
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields, names = append(fields, f), append(names, name)
-		optional = append(optional, rest == "omitempty" || f.Tag.Get("read") == "optional")
+		optional = append(optional, rest == "omitempty" || f.Tag.Get("read") == "optional" || name == "*")
 		open = open || name == "*"
-	}
-	if open {
-		optional[slices.Index(names, "*")] = true
 	}
 	seen := make([]bool, len(names))
 	for d.json.More() {
-		key, err := d.token()
-		if err != nil {
-			return err
-		}
-		name := key.(string)
+		name := d.token().(string)
 		i := slices.Index(names, name)
 		switch {
 		case open && (i < 0 || name == "*"):
 			var skipped json.RawMessage
 			if err := d.json.Decode(&skipped); err != nil {
-				return within(fieldName(name), d.fail(err.Error(), "JSON"))
+				d.failIn(fieldName(name), err.Error(), "JSON")
 			}
 			continue
 		case i < 0:
-			return within(fieldName(name), d.fail(unknownField, "one of "+strings.Join(names, ", ")))
+			d.failIn(fieldName(name), unknownField, "one of "+strings.Join(names, ", "))
 		case seen[i]:
-			return within(name, d.fail("the field a second time", "it once"))
+			d.failIn(name, "the field a second time", "it once")
 		}
 		seen[i] = true
 		most, _ := strconv.Atoi(fields[i].Tag.Get("most"))
-		if err := d.value(v.FieldByIndex(fields[i].Index), fields[i].Tag.Get("words"), most); err != nil {
-			return within(name, err)
-		}
+		d.part(step{field: name}, v.FieldByIndex(fields[i].Index), fields[i].Tag.Get("words"), most)
 	}
 	for i, name := range names {
 		if !seen[i] && !optional[i] {
-			return within(name, d.fail("nothing", "the field"))
+			d.failIn(name, "nothing", "the field")
 		}
 	}
-	_, err := d.token()
-	return err
+	d.token()
 }
 
 // fieldName is a name that may be anything.

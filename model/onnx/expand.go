@@ -29,17 +29,14 @@ type scope struct {
 	attrs  map[string]*attribute
 }
 
-func (m *modelProto) expand() error {
+func (m *modelProto) expand() (err error) {
+	defer caught(&err)
 	e := &expander{m: m}
 	if len(m.functions) > 0 {
 		e.taken, e.calls = map[string]bool{}, map[string]int{}
 		e.take(m.graph)
 	}
-	nodes, err := e.nodes(m.graph.nodes, nil, m.opsets)
-	if err != nil {
-		return err
-	}
-	m.graph.nodes = nodes
+	m.graph.nodes = e.nodes(m.graph.nodes, nil, m.opsets)
 	return nil
 }
 
@@ -63,7 +60,7 @@ func (e *expander) take(g *graphProto) {
 }
 
 // nodes returns the nodes of a body with all calls expanded.
-func (e *expander) nodes(body []*nodeProto, s *scope, opsets map[string]int64) ([]*nodeProto, error) {
+func (e *expander) nodes(body []*nodeProto, s *scope, opsets map[string]int64) []*nodeProto {
 	out := body[:0]
 	if s != nil {
 		out = nil // a body may be needed again
@@ -71,19 +68,12 @@ func (e *expander) nodes(body []*nodeProto, s *scope, opsets map[string]int64) (
 	changed := s != nil
 	for i, n := range body {
 		if s != nil {
-			var err error
-			if n, err = e.copy(n, s); err != nil {
-				return nil, err
-			}
+			n = e.copy(n, s)
 		}
 		n.opsets = opsets
 		for _, a := range n.attrs {
-			if a.g == nil {
-				continue
-			}
-			var err error
-			if a.g.nodes, err = e.nodes(a.g.nodes, nil, opsets); err != nil {
-				return nil, err
+			if a.g != nil {
+				a.g.nodes = e.nodes(a.g.nodes, nil, opsets)
 			}
 		}
 		f := e.m.functions[functionKey{n.domain, n.op, n.overload}]
@@ -99,29 +89,24 @@ func (e *expander) nodes(body []*nodeProto, s *scope, opsets map[string]int64) (
 			out = append([]*nodeProto(nil), body[:i]...)
 			changed = true
 		}
-		inner, err := e.call(n, f)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range inner {
+		for _, k := range e.call(n, f) {
 			k.index = len(out)
 			out = append(out, k)
 		}
 	}
-	return out, nil
+	return out
 }
 
-func (e *expander) charge(n int) error {
+func (e *expander) charge(n int) {
 	if e.m.budget -= int64(n); e.m.budget < 0 {
-		return fmt.Errorf("with its functions expanded, %w", errBudget)
+		panic(bail{fmt.Errorf("with its functions expanded, %w", errBudget)})
 	}
-	return nil
 }
 
 // call returns the nodes that a call of f stands for.
-func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("node %q calls function %v: %s", n.name, f.functionKey, fmt.Sprintf(format, args...))
+func (e *expander) call(n *nodeProto, f *functionProto) []*nodeProto {
+	fail := func(format string, args ...any) {
+		panic(bail{fmt.Errorf("node %q calls function %v: %s", n.name, f.functionKey, fmt.Sprintf(format, args...))})
 	}
 	for i, g := range e.stack {
 		if g == f {
@@ -129,23 +114,21 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 			for _, g := range e.stack[i:] {
 				names = append(names, g.name)
 			}
-			return nil, fail("which calls itself: %s -> %s", shortList(names, " -> "), f.name)
+			fail("which calls itself: %s -> %s", shortList(names, " -> "), f.name)
 		}
 	}
 	if len(e.stack) == maxCallDepth {
-		return nil, fail("calls are nested more than %d deep", maxCallDepth)
+		fail("calls are nested more than %d deep", maxCallDepth)
 	}
 	if len(n.inputs) > len(f.inputs) {
-		return nil, fail("%d inputs, expected at most %d", len(n.inputs), len(f.inputs))
+		fail("%d inputs, expected at most %d", len(n.inputs), len(f.inputs))
 	}
 	if len(n.outputs) > len(f.outputs) {
-		return nil, fail("%d outputs, expected at most %d", len(n.outputs), len(f.outputs))
+		fail("%d outputs, expected at most %d", len(n.outputs), len(f.outputs))
 	}
 	// Paid before anything is made of it.
 	names := len(f.inputs) + len(f.outputs) + len(f.defaults) + len(n.attrs)
-	if err := e.charge(callBytes + len(n.name) + elementBytes*callNames*names); err != nil {
-		return nil, err
-	}
+	e.charge(callBytes + len(n.name) + elementBytes*callNames*names)
 	s := &scope{prefix: n.name, names: make(map[string]string, len(f.inputs)+len(f.outputs)),
 		attrs: map[string]*attribute{}}
 	if s.prefix == "" {
@@ -190,18 +173,18 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 		}
 	}
 	e.stack = append(e.stack, f)
-	out, err := e.nodes(f.graph.nodes, s, f.opsets)
+	out := e.nodes(f.graph.nodes, s, f.opsets)
 	e.stack = e.stack[:len(e.stack)-1]
-	return append(out, pass...), err
+	return append(out, pass...)
 }
 
 // rename gives the name around the call for one in the function.
-func (e *expander) rename(name string, s *scope) (string, error) {
+func (e *expander) rename(name string, s *scope) string {
 	if name == "" {
-		return "", nil
+		return ""
 	}
 	if to, ok := s.names[name]; ok {
-		return to, nil
+		return to
 	}
 	base := s.prefix + "/" + name
 	to := base
@@ -209,39 +192,30 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 		to = fmt.Sprintf("%s.%d", base, i)
 	}
 	if len(to) > maxName {
-		return "", fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…",
-			len(to), maxName, to[:80])
+		panic(bail{fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…",
+			len(to), maxName, to[:80])})
 	}
-	if err := e.charge(len(to)*5/4 + 64); err != nil {
-		return "", err
-	}
+	e.charge(len(to)*5/4 + 64)
 	e.taken[to] = true
 	s.names[name] = to
-	return to, nil
+	return to
 }
 
 // copy is a node of a function's body with the names and attributes of a call.
-func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
-	if err := e.charge(callBytes + len(s.prefix) + len(n.name) +
-		labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
-		return nil, err
-	}
+func (e *expander) copy(n *nodeProto, s *scope) *nodeProto {
+	e.charge(callBytes + len(s.prefix) + len(n.name) + labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs)))
 	c := *n
 	if n.name != "" { // else called after its output, as any other
 		c.name = s.prefix + "/" + n.name
 	}
 	if len(c.name) > maxName {
-		return nil, fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name),
-			maxName, c.name[:80])
+		panic(bail{fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name),
+			maxName, c.name[:80])})
 	}
-	var err error
 	all := func(names []string) []string {
 		out := make([]string, len(names))
 		for i, name := range names {
-			var failed error
-			if out[i], failed = e.rename(name, s); failed != nil && err == nil {
-				err = failed
-			}
+			out[i] = e.rename(name, s)
 		}
 		return out
 	}
@@ -262,49 +236,35 @@ func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
 			a = &b
 		case a.g != nil:
 			b := *a
-			if b.g, err = e.copyGraph(a.g, s, err); err != nil {
-				return nil, err
-			}
+			b.g = e.copyGraph(a.g, s)
 			a = &b
 		}
 		c.attrs = append(c.attrs, a)
 	}
-	return &c, err
+	return &c
 }
 
 // copyGraph is a graph within a function's body. Names within it are renamed as
 // those around it, which is enough: only one branch is ever taken.
-func (e *expander) copyGraph(g *graphProto, s *scope, err error) (*graphProto, error) {
-	if err != nil {
-		return nil, err
-	}
-	if err := e.charge(nodeBytes + tensorBytes*len(g.initializers) + infoBytes*len(g.outputs)); err != nil {
-		return nil, err
-	}
+func (e *expander) copyGraph(g *graphProto, s *scope) *graphProto {
+	e.charge(nodeBytes + tensorBytes*len(g.initializers) + infoBytes*len(g.outputs))
 	c := &graphProto{name: g.name}
 	for _, t := range g.initializers {
 		u := *t
-		if u.name, err = e.rename(t.name, s); err != nil {
-			return nil, err
-		}
+		u.name = e.rename(t.name, s)
 		c.initializers = append(c.initializers, &u)
 	}
 	for _, v := range g.outputs {
 		u := *v
-		if u.name, err = e.rename(v.name, s); err != nil {
-			return nil, err
-		}
+		u.name = e.rename(v.name, s)
 		c.outputs = append(c.outputs, &u)
 	}
 	for i, n := range g.nodes {
-		k, err := e.copy(n, s)
-		if err != nil {
-			return nil, err
-		}
+		k := e.copy(n, s)
 		k.index = i
 		c.nodes = append(c.nodes, k)
 	}
-	return c, nil
+	return c
 }
 
 // refused are operators that the project leaves out on purpose, and why.
