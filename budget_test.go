@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_980
+const total = 129_846
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_919
+const core = 100_785
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -65,12 +65,12 @@ var budget = map[string]int{
 	"internal/interp":                 533,
 	"internal/literature":             414,
 	"internal/safefile":               110,
-	"internal/strict":                 378,
+	"internal/strict":                 372,
 	"internal/suggest":                75,
-	"model":                           3625,
-	"model/grain":                     404,
+	"model":                           3631,
+	"model/grain":                     400,
 	"model/network":                   243,
-	"model/onnx":                      7374,
+	"model/onnx":                      7244,
 	"model/schedule":                  5908,
 	"model/schedulefile":              1536,
 	"model/simplify":                  2176,

@@ -207,22 +207,9 @@ func reshapeAccess(in, out Shape) []Access {
 	for k := range acc {
 		acc[k] = full()
 	}
-	i, j := 0, 0
-	for i < len(in) && j < len(out) {
-		i0, j0 := i, j
-		pi, pj := in[i], out[j]
-		i, j = i+1, j+1
-		for pi != pj {
-			if pi < pj && i < len(in) {
-				pi *= in[i]
-				i++
-			} else if j < len(out) {
-				pj *= out[j]
-				j++
-			} else {
-				return acc
-			}
-		}
+	for _, g := range ReshapeGroups(in, out) {
+		i0, i, j0, j := g.From, g.To, g.First, g.End
+		elements := in[i0:i].Elements()
 		for i0 < i && in[i0] == 1 {
 			i0++
 		}
@@ -233,7 +220,7 @@ func reshapeAccess(in, out Shape) []Access {
 			continue // a block of ones
 		}
 		// One step of the outermost input dimension is ri elements, of the output rj.
-		ri, rj := pi/in[i0], pj/out[j0]
+		ri, rj := elements/in[i0], elements/out[j0]
 		switch {
 		case ri == rj:
 			acc[i0] = identity(j0)

@@ -30,9 +30,25 @@ func ReshapePairs(s, t Shape, ones bool, pair func(i, j int)) {
 	if slices.ContainsFunc(slices.Concat(s, t), func(n int64) bool { return n < 1 }) {
 		return
 	}
+	for _, g := range ReshapeGroups(s, t) {
+		for !ones && g.From < g.To-1 && s[g.From] == 1 {
+			g.From++
+		}
+		for !ones && g.First < g.End-1 && t[g.First] == 1 {
+			g.First++
+		}
+		pair(g.From, g.First)
+	}
+}
+
+// A ReshapeGroup is dimensions of one shape, From up to To, and of another, First up to End, of as many elements.
+type ReshapeGroup struct{ From, To, First, End int }
+
+// ReshapeGroups cuts two shapes into groups of as few dimensions as possible, each of at least one of both, up to where
+// one of them ends or no group is of as many elements in both.
+func ReshapeGroups(s, t Shape) (list []ReshapeGroup) {
 	for i, j := 0, 0; i < len(s) && j < len(t); {
-		// A group has as few dimensions as possible.
-		first, second := i, j
+		g := ReshapeGroup{From: i, First: j}
 		p, q := s[i], t[j]
 		i, j = i+1, j+1
 		for p != q {
@@ -44,18 +60,14 @@ func ReshapePairs(s, t Shape, ones bool, pair func(i, j int)) {
 				q *= t[j]
 				j++
 			default:
-				return
+				return list
 			}
 			if max(p, q) > MaxElements {
-				return
+				return list
 			}
 		}
-		for !ones && first < i-1 && s[first] == 1 {
-			first++
-		}
-		for !ones && second < j-1 && t[second] == 1 {
-			second++
-		}
-		pair(first, second)
+		g.To, g.End = i, j
+		list = append(list, g)
 	}
+	return list
 }

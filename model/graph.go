@@ -197,8 +197,7 @@ func (g *Graph) Finish() error {
 	return nil
 }
 
-// sorted lists the operators behind those that they read from: depth first, from each
-// operator in turn toward its producers.
+// sorted lists the operators behind those that they read from.
 func (g *Graph) sorted() ([]*Op, error) {
 	producer := make([]int, len(g.Tensors))
 	for i := range producer {
@@ -209,44 +208,63 @@ func (g *Graph) sorted() ([]*Op, error) {
 			producer[o] = i
 		}
 	}
+	needs := func(i int) (list []int) {
+		for _, t := range g.Ops[i].Inputs {
+			if p := producer[t]; p >= 0 {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	places, err := Topological(len(g.Ops), needs, func(i int) string { return g.Ops[i].Name })
+	order := make([]*Op, len(places))
+	for k, i := range places {
+		order[k] = g.Ops[i]
+	}
+	return order, err
+}
+
+// Topological lists the numbers up to n, each behind those that it needs: depth first, from each in turn. The error is
+// a *CycleError of names.
+func Topological(n int, needs func(i int) []int, name func(i int) string) ([]int, error) {
 	const (
 		white = iota
 		grey  // on the stack
 		black // listed
 	)
-	color := make([]uint8, len(g.Ops))
-	order := make([]*Op, 0, len(g.Ops))
-	type frame struct{ op, next int }
-	var stack []frame
-	push := func(op int) {
-		color[op] = grey
-		stack = append(stack, frame{op, 0})
+	color, order := make([]uint8, n), make([]int, 0, n)
+	type frame struct {
+		at   int
+		left []int
 	}
-	for root := range g.Ops {
+	var stack []frame
+	push := func(i int) {
+		color[i] = grey
+		stack = append(stack, frame{i, needs(i)})
+	}
+	for root := range n {
 		if color[root] == white {
 			push(root)
 		}
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
-			op := g.Ops[f.op]
-			if f.next == len(op.Inputs) {
-				color[f.op] = black
-				order = append(order, op)
+			if len(f.left) == 0 {
+				color[f.at] = black
+				order = append(order, f.at)
 				stack = stack[:len(stack)-1]
 				continue
 			}
-			p := producer[op.Inputs[f.next]]
-			f.next++
-			switch {
-			case p < 0 || color[p] == black:
-			case color[p] == white:
+			p := f.left[0]
+			f.left = f.left[1:]
+			switch color[p] {
+			case white:
 				push(p)
-			default:
+			case grey:
 				// The stack runs from consumer to producer; the error has the direction of data.
 				var names []string
 				for i := len(stack) - 1; ; i-- {
-					names = append(names, g.Ops[stack[i].op].Name)
-					if stack[i].op == p {
+					names = append(names, name(stack[i].at))
+					if stack[i].at == p {
 						return nil, &CycleError{names}
 					}
 				}
@@ -283,11 +301,7 @@ func (g *Graph) infer(op *Op) ([]Shape, []DType, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("unknown operator kind %q", op.Kind)
 	}
-	in := make([]*Tensor, len(op.Inputs))
-	for i, id := range op.Inputs {
-		in[i] = g.Tensors[id]
-	}
-	return info.apply(op, in)
+	return info.apply(op, g.inputs(op))
 }
 
 // Retype gives every tensor of one element type another: a network as it would be after quantisation, say.

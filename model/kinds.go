@@ -74,11 +74,7 @@ type Work struct {
 // Work returns the arithmetic needed for the box r of output 0; nil means all
 // outputs. MACs run on a matrix unit, the rest on vector units.
 func (g *Graph) Work(op *Op, r Region) Work {
-	info := kinds[op.Kind]
-	in := make([]*Tensor, len(op.Inputs))
-	for i, id := range op.Inputs {
-		in[i] = g.Tensors[id]
-	}
+	info, in := kinds[op.Kind], g.inputs(op)
 	out := g.Tensors[op.Outputs[0]].Shape
 	if info.work != nil && (r == nil || len(r) == len(out)) {
 		if r == nil {
@@ -159,11 +155,7 @@ func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 }
 
 func (g *Graph) reduction(op *Op) int64 {
-	in := make([]*Tensor, len(op.Inputs))
-	for i, id := range op.Inputs {
-		in[i] = g.Tensors[id]
-	}
-	return kinds[op.Kind].macs(op, in, g.Tensors[op.Outputs[0]].Shape)
+	return kinds[op.Kind].macs(op, g.inputs(op), g.Tensors[op.Outputs[0]].Shape)
 }
 
 // OnMatrixUnit reports whether the operator's MACs run on a matrix unit. A depthwise convolution has nothing to share

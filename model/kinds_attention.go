@@ -137,7 +137,7 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 	}
 	scores := append(q[:n-1].Clone(), keys)
 	for _, t := range in[1+2*parts:] {
-		if s, err := broadcast(scores, t.Shape); err != nil || !s.Equal(scores) {
+		if s, err := Broadcast(scores, t.Shape); err != nil || !s.Equal(scores) {
 			return nil, fmt.Errorf("operand %v of the scores does not broadcast to %v", t.Shape, scores)
 		}
 	}

@@ -175,7 +175,8 @@ func firstActivationType(_ *Op, in []*Tensor) DType {
 	return in[0].DType
 }
 
-func broadcast(a, b Shape) (Shape, error) {
+// Broadcast is the common shape of element-wise operands.
+func Broadcast(a, b Shape) (Shape, error) {
 	n := max(len(a), len(b))
 	out := make(Shape, n)
 	for i := range out {
@@ -202,7 +203,7 @@ func inferBroadcast(_ *Op, in []*Tensor) ([]Shape, error) {
 	s := in[0].Shape.Clone()
 	for _, t := range in[1:] {
 		var err error
-		if s, err = broadcast(s, t.Shape); err != nil {
+		if s, err = Broadcast(s, t.Shape); err != nil {
 			return nil, err
 		}
 	}

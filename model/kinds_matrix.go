@@ -278,7 +278,7 @@ func inferMatMul(_ *Op, in []*Tensor) ([]Shape, error) {
 		return nil, fmt.Errorf("cannot multiply %v by %v: inner extents %d and %d differ", a, b, ka, kb)
 	}
 	la, lb := a[:max(0, len(a)-2)], b[:max(0, len(b)-2)]
-	s, err := broadcast(la, lb)
+	s, err := Broadcast(la, lb)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func inferGemm(op *Op, in []*Tensor) ([]Shape, error) {
 	}
 	s := Shape{m, n}
 	if len(in) > 2 {
-		if t, err := broadcast(s, in[2].Shape); err != nil || !t.Equal(s) {
+		if t, err := Broadcast(s, in[2].Shape); err != nil || !t.Equal(s) {
 			return nil, fmt.Errorf("bias %v does not broadcast to %v", in[2].Shape, s)
 		}
 	}

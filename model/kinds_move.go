@@ -224,7 +224,7 @@ func gatherAccess(op *Op, in []*Tensor, _ Shape, _, idx int) []Access {
 }
 
 func inferExpand(op *Op, in []*Tensor) ([]Shape, error) {
-	s, err := broadcast(in[0].Shape, Shape(op.Attr.Shape))
+	s, err := Broadcast(in[0].Shape, Shape(op.Attr.Shape))
 	return []Shape{s}, err
 }
 

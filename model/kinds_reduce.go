@@ -93,7 +93,7 @@ func inferLayerNorm(op *Op, in []*Tensor) ([]Shape, error) {
 		return nil, err
 	}
 	for _, p := range in[1:] {
-		if s, err := broadcast(x, p.Shape); err != nil || !s.Equal(x) {
+		if s, err := Broadcast(x, p.Shape); err != nil || !s.Equal(x) {
 			return nil, fmt.Errorf("scale or bias %v does not broadcast to %v", p.Shape, x)
 		}
 	}
@@ -111,7 +111,7 @@ func layerNormAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	return acc
 }
 
-func layerNormSequential(op *Op, out Shape) []int64 { return axesFrom(op.Attr.Axis, len(out)) }
+func layerNormSequential(op *Op, out Shape) []int64 { return Dims(int(op.Attr.Axis), len(out)) }
 
 func inferSoftmax(op *Op, in []*Tensor) ([]Shape, error) {
 	x := in[0].Shape
@@ -253,7 +253,7 @@ func groupNormAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 }
 
 func groupNormSequential(op *Op, out Shape) []int64 {
-	dims := axesFrom(2, len(out))
+	dims := Dims(2, len(out))
 	if op.Attr.Group != out[1] {
 		dims = append([]int64{1}, dims...)
 	}
@@ -302,7 +302,7 @@ func inferUnknown(op *Op, _ []*Tensor) ([]Shape, error) {
 
 func unknownAccess(_ *Op, in []*Tensor, out Shape, _, idx int) []Access {
 	s := in[idx].Shape
-	if b, err := broadcast(s, out); err != nil || !b.Equal(out) {
+	if b, err := Broadcast(s, out); err != nil || !b.Equal(out) {
 		return whole(s)
 	}
 	return broadcastAccess(s, out)
@@ -323,12 +323,12 @@ func softmaxAxes(op *Op) []int64 {
 	return []int64{op.Attr.Axis}
 }
 
-func axesFrom(axis int64, rank int) []int64 {
-	var a []int64
-	for d := axis; d < int64(rank); d++ {
-		a = append(a, d)
+// Dims lists the dimensions from one up to another.
+func Dims(from, to int) (list []int64) {
+	for d := from; d < to; d++ {
+		list = append(list, int64(d))
 	}
-	return a
+	return list
 }
 
 func checkAxes(axes []int64, rank int) error {

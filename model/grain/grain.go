@@ -173,11 +173,7 @@ func softmax(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bo
 
 // trailing are the axes from op's Axis on.
 func trailing(e *expander, op *model.Op) []int64 {
-	var axes []int64
-	for d := op.Attr.Axis; d < int64(len(e.from.Tensor(op.Inputs[0]).Shape)); d++ {
-		axes = append(axes, d)
-	}
-	return axes
+	return model.Dims(int(op.Attr.Axis), len(e.from.Tensor(op.Inputs[0]).Shape))
 }
 
 // epsilon of a normalisation, 1e-5 where the variant does not say; false if it says

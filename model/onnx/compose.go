@@ -146,9 +146,9 @@ func fusedConv(c *call) {
 func (c *call) channels(suffix string, x *value, back bool) *value {
 	c.images(x)
 	rank := len(x.shape)
-	perm := append([]int64{0, int64(rank - 1)}, dims(1, rank-1)...)
+	perm := append([]int64{0, int64(rank - 1)}, model.Dims(1, rank-1)...)
 	if back {
-		perm = slices.Concat([]int64{0}, dims(2, rank), []int64{1})
+		perm = slices.Concat([]int64{0}, model.Dims(2, rank), []int64{1})
 	}
 	return c.step(suffix, "Transpose", model.Attr{Perm: perm}, operandOf(x))
 }
@@ -375,7 +375,7 @@ func reduceAfter(before, after model.Kind) func(*call) {
 			if c.bool("noop_with_empty_axes", false) {
 				c.unsupported("reduces nothing (noop_with_empty_axes)")
 			}
-			a.Axes = dims(0, rank)
+			a.Axes = model.Dims(0, rank)
 		} else {
 			a.Axes = c.axes(list, rank)
 		}

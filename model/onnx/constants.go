@@ -166,7 +166,7 @@ func foldArithmetic(c *call) *literal {
 	acc := c.in[0].lit
 	for _, v := range c.in[1:] {
 		l := v.lit
-		s, err := broadcastShape(acc.shape, l.shape)
+		s, err := model.Broadcast(acc.shape, l.shape)
 		if err != nil {
 			c.fail("%v", err)
 		}
@@ -196,9 +196,9 @@ func foldArithmetic(c *call) *literal {
 
 func foldWhere(c *call) *literal {
 	cond, x, y := c.in[0].lit, c.in[1].lit, c.in[2].lit
-	s, err := broadcastShape(cond.shape, x.shape)
+	s, err := model.Broadcast(cond.shape, x.shape)
 	if err == nil {
-		s, err = broadcastShape(s, y.shape)
+		s, err = model.Broadcast(s, y.shape)
 	}
 	if err != nil {
 		c.fail("%v", err)

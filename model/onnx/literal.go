@@ -120,39 +120,6 @@ func rowMajor(s model.Shape) []int64 {
 	return st
 }
 
-// dims lists the dimensions from one up to another.
-func dims(from, to int) []int64 {
-	var list []int64
-	for d := from; d < to; d++ {
-		list = append(list, int64(d))
-	}
-	return list
-}
-
-// broadcastShape is the common shape of element-wise operands.
-func broadcastShape(a, b model.Shape) (model.Shape, error) {
-	n := max(len(a), len(b))
-	out := make(model.Shape, n)
-	at := func(s model.Shape, i int) int64 {
-		if k := i - (n - len(s)); k >= 0 {
-			return s[k]
-		}
-		return 1
-	}
-	for i := range out {
-		x, y := at(a, i), at(b, i)
-		switch {
-		case x == y || y == 1:
-			out[i] = x
-		case x == 1:
-			out[i] = y
-		default:
-			return nil, fmt.Errorf("shapes %v and %v do not broadcast", a, b)
-		}
-	}
-	return out, nil
-}
-
 // spread repeats l to the shape s, to which it broadcasts.
 func (l *literal) spread(s model.Shape) *literal {
 	if l.shape.Equal(s) {

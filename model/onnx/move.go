@@ -66,38 +66,18 @@ func rescale(own, now, out model.Shape) (model.Shape, error) {
 	refuse := func() (model.Shape, error) {
 		return nil, fmt.Errorf("cannot infer what the reshape of %v to %v becomes for %v", own, out, now)
 	}
-	i, j := 0, 0
-	for i < len(own) || j < len(out) {
-		i0, j0 := i, j
-		// One dimension each, then more on the smaller side until the products meet.
-		pi, pj := int64(1), int64(1)
-		if i < len(own) {
-			pi = own[i]
-			i++
-		}
-		if j < len(out) {
-			pj = out[j]
-			j++
-		}
-		for pi != pj {
-			switch {
-			case pi < pj && i < len(own):
-				pi *= own[i]
-				i++
-			case pj < pi && j < len(out):
-				pj *= out[j]
-				j++
-			default:
-				return refuse()
-			}
-		}
-		// Ones at the end belong to the last block.
-		if i < len(own) && j == len(out) {
-			i = len(own)
-		}
-		if j < len(out) && i == len(own) {
-			j = len(out)
-		}
+	groups := model.ReshapeGroups(own, out)
+	if len(groups) == 0 {
+		groups = make([]model.ReshapeGroup, 1)
+	}
+	last := &groups[len(groups)-1]
+	if own[last.To:].Elements() != 1 || out[last.End:].Elements() != 1 {
+		return refuse()
+	}
+	last.To, last.End = len(own), len(out) // ones at the end belong to it
+	for _, g := range groups {
+		i0, i, j0, j := g.From, g.To, g.First, g.End
+		pi := own[i0:i].Elements()
 		grown := model.Shape(now[i0:i]).Elements()
 		if grown == pi {
 			continue
@@ -392,7 +372,7 @@ func (c *call) slicing() (sl slicing) {
 	}
 	axes, ok := c.list("axes", 3)
 	if !ok {
-		axes = dims(0, len(starts))
+		axes = model.Dims(0, len(starts))
 	}
 	steps, ok := c.list("steps", 4)
 	if !ok {
@@ -520,7 +500,7 @@ func (c *call) expandTarget() model.Shape {
 		target = slices.Clone(target)
 		target[0] = c.batch
 	}
-	s, err := broadcastShape(c.in[0].shape, target)
+	s, err := model.Broadcast(c.in[0].shape, target)
 	if err != nil {
 		c.fail("%v", err)
 	}
@@ -636,7 +616,7 @@ func resize(c *call) {
 func (c *call) keepRatio(size, axes []int64, policy string) []int64 {
 	x := c.in[0].shape
 	if len(axes) == 0 {
-		axes = dims(0, len(x))
+		axes = model.Dims(0, len(x))
 	}
 	if len(size) != len(axes) {
 		c.fail("has %d sizes for %d axes", len(size), len(axes))

@@ -519,7 +519,7 @@ func (c *call) transposed(suffix string, x arg, swap bool) arg {
 	if !swap || rank < 2 {
 		return x
 	}
-	perm := dims(0, rank)
+	perm := model.Dims(0, rank)
 	perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
 	return arg{c.step(suffix+"/transpose", "Transpose", model.Attr{Perm: perm}, x), operand}
 }
@@ -569,7 +569,7 @@ func layerNorm(c *call) {
 		if v == nil {
 			continue
 		}
-		if s, err := broadcastShape(c.in[0].shape, v.shape); err != nil || !s.Equal(c.in[0].shape) {
+		if s, err := model.Broadcast(c.in[0].shape, v.shape); err != nil || !s.Equal(c.in[0].shape) {
 			c.fail("scale or bias %q has shape %v, which does not broadcast to %v", v.name, v.shape, c.in[0].shape)
 		}
 	}
@@ -627,7 +627,7 @@ func reduce(c *call) {
 			c.emit("Identity", model.Attr{}, args(c.in[0]))
 			return
 		}
-		list = dims(0, rank)
+		list = model.Dims(0, rank)
 	}
 	c.find("noop_with_empty_axes")
 	if c.node.op != string(c.row.kind) {

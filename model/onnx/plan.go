@@ -261,65 +261,28 @@ func whyUnknown(n *nodeProto) string {
 }
 
 // sortNodes puts the nodes that are alive into topological order and keeps the file's order where it is one already.
-func sortNodes(g *graphProto, alive []bool, writer map[string]int) ([]*nodeProto, error) {
-	nodes := g.nodes
-	const (
-		white = iota
-		grey
-		black
-	)
-	color := make([]uint8, len(nodes))
-	type frame struct{ node, next int }
-	var stack []frame
-	var order []*nodeProto
-	for root := range nodes {
-		if color[root] != white || !alive[root] {
-			continue
+func sortNodes(g *graphProto, alive []bool, writer map[string]int) (order []*nodeProto, err error) {
+	needs := func(i int) (list []int) {
+		if !alive[i] {
+			return nil
 		}
-		color[root] = grey
-		stack = append(stack[:0], frame{root, 0})
-		for len(stack) > 0 {
-			f := &stack[len(stack)-1]
-			n := nodes[f.node]
-			if f.next == len(n.inputs)+len(n.captured) {
-				color[f.node] = black
-				order = append(order, n)
-				stack = stack[:len(stack)-1]
-				continue
+		for _, in := range slices.Concat(g.nodes[i].inputs, g.nodes[i].captured) {
+			if w := writer[in]; in != "" && w != given {
+				list = append(list, w)
 			}
-			var in string
-			if f.next < len(n.inputs) {
-				in = n.inputs[f.next]
-			} else {
-				in = n.captured[f.next-len(n.inputs)]
-			}
-			f.next++
-			if in == "" {
-				continue
-			}
-			w := writer[in]
-			if w == given || color[w] == black {
-				continue
-			}
-			if color[w] == grey {
-				var names []string
-				for i := len(stack) - 1; ; i-- {
-					// The stack runs from reader to writer, the cycle the other way.
-					names = append(names, nodes[stack[i].node].name)
-					if stack[i].node == w {
-						break
-					}
-				}
-				if n := len(names); n > maxListed {
-					names = append(names[:maxListed:maxListed], fmt.Sprintf("(%d more)", n-maxListed))
-				}
-				return nil, &model.CycleError{Ops: names}
-			}
-			color[w] = grey
-			stack = append(stack, frame{w, 0})
+		}
+		return list
+	}
+	places, err := model.Topological(len(g.nodes), needs, func(i int) string { return g.nodes[i].name })
+	for _, i := range places {
+		if alive[i] {
+			order = append(order, g.nodes[i])
 		}
 	}
-	return order, nil
+	if cycle := new(model.CycleError); errors.As(err, &cycle) && len(cycle.Ops) > maxListed {
+		cycle.Ops = append(cycle.Ops[:maxListed], fmt.Sprintf("(%d more)", len(cycle.Ops)-maxListed))
+	}
+	return order, err
 }
 
 // label is the name by which Options.Dims binds dimension i of an input.
@@ -481,7 +444,7 @@ func (p *plan) followers(g *model.Graph, lead *valueInfo) (list []*valueInfo, st
 				}
 				acc := g.Access(op, k, in)
 				// An input that is broadcast along one of its own dimensions is so along all of extent 1: a mask.
-				spread := op.Class() == model.ElementwiseClass && slices.ContainsFunc(dims(0, len(x)), func(d int64) bool {
+				spread := op.Class() == model.ElementwiseClass && slices.ContainsFunc(model.Dims(0, len(x)), func(d int64) bool {
 					return acc[d].Full && given[sets.Find(first[id]+int(d))]
 				})
 				for d, a := range acc {

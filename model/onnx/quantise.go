@@ -90,7 +90,7 @@ func dequantize(c *call) {
 
 // dynamicScale computes a scale and a zero point from the range of values.
 func (c *call) dynamicScale(x *value) (scale, zero *value) {
-	a := model.Attr{Axes: dims(0, len(x.shape))}
+	a := model.Attr{Axes: model.Dims(0, len(x.shape))}
 	hi := c.step("max", "ReduceMax", a, operandOf(x))
 	lo := c.step("min", "ReduceMin", a, operandOf(x))
 	span := c.step("range", "Sub", model.Attr{}, operandOf(hi), operandOf(lo))

@@ -34,7 +34,7 @@ func (c *call) reads(i int) bool {
 }
 
 // butChannels lists the dimensions of images without that of channels.
-func butChannels(rank int) []int64 { return append([]int64{0}, dims(2, rank)...) }
+func butChannels(rank int) []int64 { return append([]int64{0}, model.Dims(2, rank)...) }
 
 // likelihood finishes with the loss of labels, given the logarithms of the classes' probabilities along dimension 1.
 func (c *call) likelihood(logs, labels, weights *value) {
@@ -52,7 +52,7 @@ func (c *call) likelihood(logs, labels, weights *value) {
 		w := c.step("weights", "Gather", model.Attr{}, arg{weights, parameter}, operandOf(labels))
 		l = c.step("weighted", "Mul", model.Attr{}, operandOf(l), operandOf(w))
 	}
-	all := dims(0, len(labels.shape))
+	all := model.Dims(0, len(labels.shape))
 	switch reduction {
 	case "none":
 		c.finish("Neg", model.Attr{}, operandOf(l))
@@ -83,7 +83,7 @@ func likelihoodLoss(c *call) { c.likelihood(c.in[0], c.in[1], c.in[2]) }
 // trained notes what a normalisation in training mode yields beside its result: the mean and the
 // deviation of its rows, each at the cost of a mean.
 func (c *call) trained(axis int, names ...string) {
-	mean := model.Attr{KeepDims: true, Axes: dims(axis, len(c.in[0].shape))}
+	mean := model.Attr{KeepDims: true, Axes: model.Dims(axis, len(c.in[0].shape))}
 	for i, name := range names {
 		if c.reads(1 + i) {
 			c.yield(1+i, name, "ReduceMean", mean, operandOf(c.in[0]))
