@@ -141,7 +141,7 @@ var mayImport = map[string][]string{
 		"model/schedulefile", "recipes", "scheduler", "systems/ansor"},
 	"systems/astitchgpu/fusion": {"model", "systems/astitchgpu/simt"},
 	"systems/astitchgpu/kernels": {"formulation/milp", "internal/suggest", "model", "model/grain",
-		"model/network", "model/simplify", "plots", "systems/astitchgpu/fusion", "systems/astitchgpu/rules",
+		"model/network", "model/simplify", "systems/astitchgpu/fusion", "systems/astitchgpu/rules",
 		"systems/astitchgpu/simt", "systems/astitchgpu/stitch", "systems/astitchgpu/tensorrt",
 		"systems/astitchgpu/xla", "systems/training"},
 	"systems/astitchgpu/rules": {"heuristics/astitch", "model", "systems/astitchgpu/fusion",

@@ -413,3 +413,7 @@ func (d *Diagram) check() error {
 	}
 	return f.err
 }
+
+func lineKey(sty draw.LineStyle, text string) key {
+	return key{func(c *draw.Canvas, pt vg.Point) { c.StrokeLine2(sty, pt.X-5, pt.Y, pt.X+6, pt.Y) }, text}
+}

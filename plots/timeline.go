@@ -182,3 +182,6 @@ func (t *Timeline) check() error {
 	}
 	return f.err
 }
+
+// spanRow is the height of a row of names.
+const spanRow = valueSize + 1

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -140,47 +139,31 @@ func TestNoFiguresOfEnergy(t *testing.T) {
 	}
 }
 
-// Each objective's answer is not worse by it than the others', from the same recipes; the front
-// has both ends, and none of its points beats another.
+// Each objective's answer is not worse by it than the others', from the same recipe.
 func TestBestObjectives(t *testing.T) {
 	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
+	by := map[search.Objective]func(*scheduler.Result) float64{
+		search.ByLatency: (*scheduler.Result).LatencySeconds,
+		search.ByEnergy:  (*scheduler.Result).Joules,
+		search.ByEDP:     func(r *scheduler.Result) float64 { return r.LatencySeconds() * r.Joules() },
+	}
+	var answers []*scheduler.Result
 	for _, o := range search.Objectives {
 		found, err := search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 16,
-			search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o, Front: true})
+			search.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o})
 		if err != nil {
 			t.Fatal(err)
 		}
-		least := math.Inf(1)
-		for i, x := range found.Front {
-			value := map[search.Objective]float64{search.ByLatency: x.LatencySeconds, search.ByEnergy: x.EnergyJoules,
-				search.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
-			least = min(least, value)
-			if i > 0 && (x.LatencySeconds <= found.Front[i-1].LatencySeconds ||
-				x.EnergyJoules >= found.Front[i-1].EnergyJoules) {
-				t.Errorf("%s: %+v behind %+v", o, x, found.Front[i-1])
+		answers = append(answers, found.Result)
+	}
+	for i, o := range search.Objectives {
+		for k, other := range answers {
+			if got, least := by[o](answers[i]), by[o](other); got > least*(1+1e-6) {
+				t.Errorf("%s: found %v, %v by %s", o, got, least, search.Objectives[k])
 			}
 		}
-		e, l := found.Energy().Total(), found.LatencySeconds()
-		got := map[search.Objective]float64{search.ByLatency: l, search.ByEnergy: e, search.ByEDP: l * e}[o]
-		if math.Abs(got/least-1) > 1e-6 {
-			t.Errorf("%s: %v found, %v on the front", o, got, least)
-		}
-	}
-}
-
-// By hand: of five points two beat the others, or are the same.
-func TestFront(t *testing.T) {
-	p := func(latency, energy float64) search.Point {
-		return search.Point{LatencySeconds: latency, EnergyJoules: energy}
-	}
-	var got search.Front
-	for _, x := range []search.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)} {
-		got.Join(x)
-	}
-	if want := (search.Front{p(1, 4), p(2, 3)}); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

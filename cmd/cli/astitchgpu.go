@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,9 +57,6 @@ func newStitch() *cobra.Command {
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
 	training := cmd.Flags().Bool("training", false, "the network's training step: gradients and updates, too")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
-	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv",
-		".dot", ".gv")
-	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		m := try(simt.Load(*machine))
 		open := kernels.Open
@@ -72,13 +68,6 @@ func newStitch() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
 		}
-		try(writeFiles([]fileToWrite{
-			{graph, func(w io.Writer) error { return kernels.WriteDOT(w, r.Plan) }},
-			{picture, func(w io.Writer) error {
-				fig, err := kernels.Picture(r.Plan)
-				return writeFigure(w, "--picture", picture.name, fig, err)
-			}},
-		}))
 		if *about != "" {
 			e := try(kernels.Explain(r.Plan, *about))
 			return emit(cmd, e, func(b *bytes.Buffer) { writeStitchExplanation(b, e) })

@@ -47,17 +47,6 @@ func TestStitch(t *testing.T) {
 	}
 }
 
-func TestStitchPictures(t *testing.T) {
-	workspace(t)
-	answer(t, "solve", "stitch", "squeezenet", "--graph", "k.dot", "--picture", "k.svg")
-	for file, want := range map[string]string{"k.dot": "digraph", "k.svg": "<svg"} {
-		data, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(data), want) {
-			t.Errorf("%s: %v", file, err)
-		}
-	}
-}
-
 // A file of a machine is read; mistakes in the call and in the file take one line.
 func TestStitchInput(t *testing.T) {
 	workspace(t)
@@ -87,7 +76,6 @@ func TestStitchInput(t *testing.T) {
 		{"solve stitch squeezenet --hardware bad.yaml", exitFailure, `bad.yaml:13: sms: found "none"`},
 		{"solve stitch nothing", exitFailure, "unknown model"},
 		{"solve stitch squeezenet --explain nothing", exitFailure, `has no operator "nothing"`},
-		{"solve stitch squeezenet --graph k.txt/x.dot", exitFailure, "k.txt"},
 	} {
 		r := call(t, strings.Fields(c.args)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" ||

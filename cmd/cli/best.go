@@ -46,7 +46,6 @@ type bestJSON struct {
 	Stop                      string               `json:"stop"`
 	Starts                    []search.Start       `json:"starts"`
 	Trajectory                []search.Improvement `json:"trajectory"`
-	Front                     []search.Point       `json:"front,omitempty"` // with --front
 	Notes                     []string             `json:"notes"`
 }
 
@@ -65,7 +64,6 @@ func newBest() *cobra.Command {
 	objective := &choice{value: string(search.ByLatency), kind: "objective",
 		words: harness.Each(search.Objectives[:], func(o search.Objective) string { return string(o) })}
 	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
-	front := cmd.Flags().Bool("front", false, "list the schedules that none beats in both latency and energy")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; each "+
@@ -77,9 +75,6 @@ func newBest() *cobra.Command {
 		spec := try(hardware.Load(*accelerator))
 		net := try(network.Open(args[0], from.options()))
 		machine := try(scheduler.LevelAuto.Machine(spec))
-		if *front && machine.Energy == nil {
-			return fmt.Errorf("--front: the description of accelerator %q has no figures of energy", spec.Name)
-		}
 		given, fused := try2(certificate.Bounds(cmd.Context(), net, machine, batch.value))
 		least := given
 		if fused != nil && fused.Seconds < given.Seconds {
@@ -87,7 +82,7 @@ func newBest() *cobra.Command {
 		}
 		opt := search.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value},
 			Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
-			Objective: search.Objective(objective.value), Front: *front}
+			Objective: search.Objective(objective.value)}
 		opt.Lines = proof.name != ""
 		if *start != "" {
 			opened := try(scheduler.Open(*start, *accelerator))
@@ -126,7 +121,7 @@ func newBest() *cobra.Command {
 			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory,
 			Notes: append([]string{}, found.Notes...)}
-		answer.Objective, answer.Front = objective.value, found.Front
+		answer.Objective = objective.value
 		if e := found.Energy(); e != nil {
 			total, power := e.Total(), e.Total()/found.LatencySeconds()
 			answer.EnergyJoules, answer.AveragePowerWatts = &total, &power
@@ -191,9 +186,4 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		}
 		return []any{x.Evaluations, duration(x.LatencySeconds), x.Move}
 	})
-	if len(a.Front) > 0 {
-		list(b, "", "latency|energy|<by", a.Front, func(_ int, x search.Point) []any {
-			return []any{duration(x.LatencySeconds), joules(x.EnergyJoules), x.Move}
-		})
-	}
 }

@@ -105,15 +105,6 @@ func TestAnswerWithoutFile(t *testing.T) {
 	}
 }
 
-// Text for Graphviz does not get the name of a picture.
-func TestGraphIsNoPicture(t *testing.T) {
-	workspace(t)
-	if r := call(t, strings.Fields("solve stitch net.onnx --graph a.pdf")...); r.status != exitUsage ||
-		!strings.Contains(r.stderr, "expected a name that ends in one of .dot, .gv") {
-		t.Errorf("%+v", r)
-	}
-}
-
 // A file takes the place of the one that a link points to: the link and the permissions stay.
 func TestFilesThroughLinks(t *testing.T) {
 	workspace(t)

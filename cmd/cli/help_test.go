@@ -169,7 +169,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", "--spill", ""}, []string{"longest-lifetime", "largest-first", "needed", "overwrite",
 			"least-moved", "search"}, ":4"},
 		{[]string{"schedule", "--batch", ""}, nil, ":4"},
-		{[]string{"schedule", "--gantt-range", ""}, nil, ":4"},
 		{[]string{"simulate", ""}, []string{"json"}, ":8"},
 		{[]string{"check", "schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"explain", ""}, zoo.Names(), ":0"},

@@ -3,116 +3,37 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/structure"
-	"github.com/dsasched/dsasched/plots"
 )
-
-// inspectJSON is the structure of a network, and the pictures written.
-type inspectJSON struct {
-	*structure.Report
-	Capacities []capacityJSON        `json:"capacities"` // of --hardware
-	Files      []experiments.Written `json:"files"`      // written; the figure
-}
-
-type capacityJSON struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-}
 
 func newInspect() *cobra.Command {
 	cmd := command("inspect")
 	takesModel(cmd)
 	batch, read := addOwnBatch(cmd), addNetwork(cmd)
-	f := cmd.Flags()
-	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
-	plot := addFigure(cmd, "plot", "draw the memory in use into this `file`")
-	accelerator := f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn")
-	completeFlag(cmd, "hardware", completeHardware)
+	blocks := cmd.Flags().Bool("blocks", false, "print the blocks of the stages too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case f.Changed("hardware") && *accelerator == "":
-			return usagef("--hardware is empty, expected a name")
-		case *accelerator != "" && plot.name == "":
-			return usagef("--hardware needs --plot: it adds to the figure")
-		}
 		opt := read.options()
 		raw := try(network.Raw(args[0], batch.value, opt))
-		r, n := try2(structure.Inspect(args[0], raw, schedule.ExecutionOrder))
-		r.DType = opt.DType.String()
-		a := &inspectJSON{r, []capacityJSON{}, []experiments.Written{}}
-		if plot.name != "" {
-			fig := a.figure(n, batch.value, *accelerator)
-			bytes := try(writeFile(plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", plot.name, fig, nil) }))
-			a.Files = append(a.Files, experiments.Written{Path: plot.name, Bytes: bytes})
-		}
-		return emit(cmd, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
+		a := try(structure.Inspect(args[0], raw, schedule.ExecutionOrder))
+		a.DType = opt.DType.String()
+		return emit(cmd, a, func(b *bytes.Buffer) { writeInspect(b, a, *blocks) })
 	}
 	return cmd
 }
 
-// figure is the memory in use, with the capacities of an accelerator unless that is "".
-func (a *inspectJSON) figure(n *structure.Network, batch int64, accelerator string) *plots.Figure {
-	m := plots.Memory{Title: a.Model, LiveBytes: n.LiveBytes}
-	if network.IsFile(a.Model) {
-		m.Title = strings.TrimSuffix(filepath.Base(a.Model), filepath.Ext(a.Model))
-	} else {
-		batch = max(1, batch)
-	}
-	m.Title = shorten(m.Title, 32)
-	if batch > 0 { // of a file it may be anything, or nothing
-		m.Title += fmt.Sprintf(", batch %d", batch)
-	}
-	m.Title += ", " + a.DType
-	for _, s := range n.Stages {
-		m.Spans = append(m.Spans, plots.Span{Name: s.Name, First: n.Blocks[s.First].First, End: n.Blocks[s.End-1].End})
-	}
-	if accelerator != "" {
-		spec := try(hardware.Load(accelerator))
-		share := min(int64(spec.Clusters), max(1, batch)) // the clusters that the batch is divided over
-		lbs, llb := "LBs of a cluster", "LLB"
-		if share > 1 {
-			lbs, llb = fmt.Sprintf("LBs of %d clusters", share), "their LLBs"
-		}
-		if spec.L1 != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{lbs, share * int64(spec.L1TotalBytes())})
-		}
-		if spec.LLB != nil {
-			a.Capacities = append(a.Capacities, capacityJSON{llb, share * int64(spec.LLB.SizeBytes)})
-		}
-		for i, c := range a.Capacities {
-			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {
-				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", strings.Replace(a.Capacities[i-1].Name, "LBs", "L1s", 1),
-					c.Name, size(c.Bytes))
-				continue // one line would cover the other
-			}
-			m.Capacities = append(m.Capacities,
-				plots.Capacity{Name: strings.Replace(c.Name, "LBs", "L1s", 1) + ": " + size(c.Bytes), Bytes: c.Bytes})
-		}
-	}
-	return try(plots.MemoryInUse(m))
-}
-
-func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
+func writeInspect(b *bytes.Buffer, a *structure.Report, blocks bool) {
 	row(b, "model", "%s, %s", a.Model, a.DType)
 	row(b, "parameters", "%s (%s)", count(a.Params), size(a.ParamBytes))
 	row(b, "work", "%s, %s vector operations", unit(float64(a.MACs), "MAC"), count(a.VectorOps))
 	row(b, "operators", "%d, %d after simplification", a.OperatorsBefore, a.OperatorsAfter)
 	row(b, "layers", "%d: %d with a matrix operator, %d with a reduction, %d light", a.Layers.Count, a.Layers.Matrix,
 		a.Layers.Reduction, a.Layers.Light)
-
-	for _, f := range a.Files {
-		row(b, "written", "%s (%s)", printable(f.Path), size(f.Bytes))
-	}
 
 	if len(a.Stages) > 0 {
 		list(b, "Stages", "<stage|blocks|<types"+useHeader, a.Stages, func(_ int, s structure.StageReport) []any {

@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"bytes"
-	"os"
-	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/model/structure"
 )
 
@@ -14,7 +10,7 @@ import (
 func TestInspectAddsUp(t *testing.T) {
 	workspace(t)
 	for _, name := range []string{"resnet50", "bert-128", "net.onnx"} {
-		a := decode[inspectJSON](t, answer(t, "inspect", name, "--batch", "2", "--json"))
+		a := decode[structure.Report](t, answer(t, "inspect", name, "--batch", "2", "--json"))
 		var stages, blocks structure.UseReport
 		add := func(sum *structure.UseReport, u structure.UseReport) {
 			sum.LayerCount += u.LayerCount
@@ -63,47 +59,6 @@ func TestInspectAddsUp(t *testing.T) {
 		if at != len(a.Blocks) || types != len(a.Blocks) {
 			t.Errorf("%s: %d blocks, %d in stages, %d in types", name, len(a.Blocks), at, types)
 		}
-	}
-}
-
-func TestInspectDraws(t *testing.T) {
-	workspace(t)
-	for file, begin := range map[string]string{"a.svg": "<?xml", "a.png": "\x89PNG", "a.PDF": "%PDF"} {
-		a := decode[inspectJSON](t, answer(t, "inspect", "net.onnx", "--plot", file, "--json"))
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(data), begin) {
-			t.Errorf("%s begins with %q, want %q", file, data[:8], begin)
-		}
-		if len(a.Files) != 1 || a.Files[0] != (experiments.Written{Path: file, Bytes: int64(len(data))}) ||
-			len(a.Capacities) != 0 {
-			t.Errorf("%s: answer has files %v and capacities %v", file, a.Files, a.Capacities)
-		}
-		answer(t, "inspect", "net.onnx", "--plot", file)
-		if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, data) {
-			t.Errorf("%s differs the second time (%v)", file, err)
-		}
-	}
-	a := decode[inspectJSON](t, answer(t, "inspect", "resnet50", "--plot", "b.svg", "--hardware", "stcp920", "--json"))
-	svg, err := os.ReadFile("b.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Eight cores of 1 MiB, and an LLB of 8 MiB.
-	if len(a.Capacities) != 2 || a.Capacities[0].Bytes != 8<<20 || a.Capacities[1].Bytes != 8<<20 {
-		t.Errorf("capacities are %+v", a.Capacities)
-	}
-	for _, w := range []string{"resnet50, batch 1, f16", "L1s of a cluster, LLB: 8 MiB each", "stem", "stage 1",
-		"stage 4", "head"} {
-		if !strings.Contains(string(svg), ">"+w+"<") {
-			t.Errorf("the figure has no %q", w)
-		}
-	}
-	answer(t, "inspect", "resnet50", "--plot", "b.svg", "--hardware", "stcp920-paper")
-	if svg, err = os.ReadFile("b.svg"); err != nil || !strings.Contains(string(svg), ">L1s of a cluster: 512 KiB<") {
-		t.Errorf("the figure has no line for 512 KiB (%v)", err)
 	}
 }
 

@@ -73,7 +73,6 @@ func TestJSON(t *testing.T) {
 		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml",
 		"inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
 		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8",
-		"inspect net.onnx --plot net.svg --hardware stcp920",
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper",
 		"schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",

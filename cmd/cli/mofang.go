@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
-	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
 	"github.com/dsasched/dsasched/systems/mofang/pipelining"
@@ -121,7 +120,6 @@ func newPipeline() *cobra.Command {
 		"most devices that share a stage, each with a part of every micro-batch (exact)")
 	recompute := cmd.Flags().Bool("recompute", false,
 		"let stages without the memory drop activations and compute them again (exact)")
-	profile := cmd.Flags().String("profile", "", "CSV `file` of the operators' measured times")
 	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(checkEfficiency(*share))
@@ -131,10 +129,6 @@ func newPipeline() *cobra.Command {
 		n := try(chips.Load(*machine))
 		net := try(network.Open(args[0], read.options()))
 		chain := try(balance.NewChain(net, n, int(batch.value), *share))
-		if *profile != "" {
-			data := try(safefile.Read(*profile))
-			check(chain.Measured(*profile, data))
-		}
 		show, opts := solverOptions[*pipelining.Plan](cmd, f)
 		defer show.end()
 		a := try(chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +22,6 @@ type pictures struct {
 	trace, gantt *outFile
 	html         *outFile // the page of the schedule
 	against      *string  // the file of a schedule beside it
-	stretch      *string  // of the Gantt chart, FROM:TO
-	from, to     int64    // the same in picoseconds
 }
 
 // writeTrace writes Chrome trace events. System exchange sets it; without it there is no --trace.
@@ -45,34 +41,13 @@ func addPictures(cmd *cobra.Command) *pictures {
 	}
 	d.against = cmd.Flags().String("against", "",
 		"with --html: the `file` of another schedule of the same network and batch to show beside it")
-	d.stretch = cmd.Flags().String("gantt-range", "", "with --gantt: the `FROM:TO` to draw, such as 0.5ms:800us or 2ms:")
 	return d
 }
 
-// check finds mistakes in --gantt-range before any work is done.
+// check finds mistakes before any work is done.
 func (d *pictures) check() error {
 	if *d.against != "" && d.html.name == "" {
 		return usagef("--against needs --html: it is shown on that page")
-	}
-	if *d.stretch == "" {
-		return nil
-	}
-	if d.gantt.name == "" {
-		return usagef("--gantt-range needs --gantt: it says which part to draw")
-	}
-	from, to, ok := strings.Cut(*d.stretch, ":")
-	read := func(text string) int64 {
-		if text == "" {
-			return 0
-		}
-		s, err := time.ParseDuration(text)
-		ok = ok && err == nil && s >= 0 && s.Nanoseconds() <= math.MaxInt64/1000
-		return s.Nanoseconds() * 1000
-	}
-	d.from, d.to = read(from), read(to)
-	if !ok || d.to != 0 && d.to <= d.from {
-		return usagef(
-			"--gantt-range is %q, expected FROM:TO with times such as 0.5ms, FROM before TO; either may be left out", *d.stretch)
 	}
 	return nil
 }
@@ -84,7 +59,7 @@ func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *sched
 		{d.trace, func(w io.Writer) error { return writeTrace(cmd.Context(), w, r.Program) }},
 		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.gantt, func(w io.Writer) error {
-			fig, err := picture.Gantt(r, d.from, d.to)
+			fig, err := picture.Gantt(r)
 			return writeFigure(w, "--gantt", d.gantt.name, fig, err)
 		}},
 	})

@@ -77,7 +77,6 @@ func TestNoRegularFile(t *testing.T) {
 		"solve layering net.onnx --hardware ./FILE",
 		"solve pipeline ./FILE",
 		"solve pipeline net.onnx --server ./FILE",
-		"solve pipeline net.onnx --profile FILE",
 		"solve stitch ./FILE",
 		"solve stitch net.onnx --hardware ./FILE",
 		"sweep ./FILE --set batch=1",

@@ -233,7 +233,7 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
-	answer(t, strings.Fields("simulate net.schedule.json --gantt g.png --gantt-range :20us")...)
+	answer(t, strings.Fields("simulate net.schedule.json --gantt g.png")...)
 	if data := mustRead(t, "g.png"); !bytes.HasPrefix(data, []byte("\x89PNG")) {
 		t.Error("g.png is no PNG")
 	}

@@ -108,13 +108,13 @@ const largest = 5
 
 // Inspect simplifies a network, whose name is for the report and for errors, finds its
 // structure in the order of execution that order gives, and sums it up.
-func Inspect(name string, raw *model.Graph, order func(*model.Graph) []model.OpID) (*Report, *Network, error) {
+func Inspect(name string, raw *model.Graph, order func(*model.Graph) []model.OpID) (*Report, error) {
 	g, sweeps, err := simplify.Run(raw)
 	if err == nil {
 		g, err = simplify.ReadParts(g)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	n := Find(g, order(g))
 	a := &Report{
@@ -162,7 +162,7 @@ func Inspect(name string, raw *model.Graph, order func(*model.Graph) []model.OpI
 		}
 		a.Blocks = append(a.Blocks, x)
 	}
-	return a, n, nil
+	return a, nil
 }
 
 // ReportTensor is the report of a tensor.

@@ -10,9 +10,6 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 
-	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
 
@@ -30,16 +27,6 @@ func Figure(f *plots.Figure, err error) {
 func Bars(title, label, what string, names []string, values []float64) {
 	Figure(plots.GroupedBars(plots.Groups{Title: title, YLabel: label, Categories: names,
 		Series: []plots.Series{{Name: what, Values: values}}}))
-}
-
-// MemoryInUse shows the memory that is live while a network runs operator by operator, with its stages.
-func MemoryInUse(title string, g *model.Graph, capacities ...plots.Capacity) {
-	n := structure.Find(g, schedule.ExecutionOrder(g))
-	m := plots.Memory{Title: title, LiveBytes: n.LiveBytes, Capacities: capacities}
-	for _, st := range n.Stages {
-		m.Spans = append(m.Spans, plots.Span{Name: st.Name, First: n.Blocks[st.First].First, End: n.Blocks[st.End-1].End})
-	}
-	Figure(plots.MemoryInUse(m))
 }
 
 // Table prints rows below a header, the first column to the left, the others to the

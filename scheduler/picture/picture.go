@@ -102,18 +102,11 @@ func short(name string) string {
 	return name
 }
 
-// Gantt draws what the queues of the first working cluster did from one time to
-// another, in picoseconds; to 0 is the end.
-func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
-	if to == 0 {
-		to = r.Sim.TotalPs
-	}
-	if from < 0 || from >= to || from >= r.Sim.TotalPs {
-		return nil, fmt.Errorf("the range is from %d to %d ps, expected a part of 0 to %d", from, to, r.Sim.TotalPs)
-	}
-	to = min(to, r.Sim.TotalPs)
+// Gantt draws what the queues of the first working cluster did.
+func Gantt(r *scheduler.Result) (*plots.Figure, error) {
+	end := r.Sim.TotalPs
 	unit, per := "ms", 1e9
-	if to-from < 1_000_000_000 {
+	if end < 1_000_000_000 {
 		unit, per = "µs", 1e6
 	}
 	owner, kernels := Owners(r, Cluster(r))
@@ -121,20 +114,20 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		return r.Schedule.Instances.Instances[kernels[kernel].Instance].Group % plots.PaletteSize
 	}
 	time := func(ps int64) float64 { return float64(ps) / per }
-	t := plots.Timeline{Start: time(from), End: time(to),
+	t := plots.Timeline{End: time(end),
 		Title: fmt.Sprintf("%s on %s, %s, batch %d: cluster %d", r.Source, r.Machine.Name, r.Recipe.Name, r.Batch,
 			Cluster(r))}
 
 	row := plots.TimelineRow{Name: "kernel"}
 	for i, k := range kernels {
-		if lo, hi := max(k.FromPs, from), min(k.ToPs, to); lo < hi {
+		if k.FromPs < k.ToPs {
 			inst := &r.Schedule.Instances.Instances[k.Instance]
-			row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: group(i), Pale: i%2 == 1,
-				Text: fmt.Sprintf("%s/%d", r.Schedule.Grouping.Groups[inst.Group].Name, inst.Index)})
+			row.Bars = append(row.Bars, plots.TimelineBar{Start: time(k.FromPs), End: time(k.ToPs), Colour: group(i),
+				Pale: i%2 == 1, Text: fmt.Sprintf("%s/%d", r.Schedule.Grouping.Groups[inst.Group].Name, inst.Index)})
 		}
 	}
 	t.Rows = append(t.Rows, row)
-	gap := (to - from) / resolution
+	gap := end / resolution
 	for q := range r.Program.Queues {
 		if int(r.Program.Queues[q].Cluster) != Cluster(r) || r.Sim.Queues[q].Commands == 0 {
 			continue
@@ -148,7 +141,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 			if int(r.Program.Commands[i].Queue) != q {
 				continue
 			}
-			lo, hi := max(r.Sim.Start[i], from), min(r.Sim.End[i], to)
+			lo, hi := r.Sim.Start[i], r.Sim.End[i]
 			if lo >= hi {
 				continue
 			}
@@ -175,7 +168,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		const bins = resolution / 2
 		next := 0
 		for b := range int64(bins) {
-			lo, hi := from+(to-from)*b/bins, from+(to-from)*(b+1)/bins
+			lo, hi := end*b/bins, end*(b+1)/bins
 			most := use.At(lo)
 			for ; next < len(use.Steps) && use.Steps[next].Ps < hi; next++ {
 				if use.Steps[next].Ps >= lo {

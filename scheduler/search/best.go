@@ -47,8 +47,6 @@ type BestOptions struct {
 	Threads int `json:"-"`
 	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies all the same.
 	Objective Objective
-	// Front collects Found.Front, for which schedules that are not the best are simulated in full, too.
-	Front bool
 
 	capEvaluations bool // no more evaluations than the default
 }
@@ -65,11 +63,8 @@ type Found struct {
 	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
 	Evaluations int
 	Trajectory  []Improvement
-	// Front has the schedules that none that the search saw beats in both latency and energy, by
-	// latency; nil: not asked for, or no figures of energy.
-	Front     Front
-	decisions *scheduler.Decisions // of the result
-	problem   *scheduler.Problem
+	decisions   *scheduler.Decisions // of the result
+	problem     *scheduler.Problem
 	// Unended says which recipes did not end at which chunks, so that the answer may be worse than theirs; "": none.
 	Unended string
 	Stop    milp.Stop // complete, or time or cancelled: then the answer depends on when that was
@@ -130,7 +125,6 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 			return nil, err
 		}
 	}
-	opt.Front = opt.Front && spec.Energy != nil
 	limited, until, limit := ctx, time.Time{}, opt.TimeLimit
 	if limit > 0 {
 		until = time.Now().Add(limit)
@@ -427,7 +421,7 @@ type first struct {
 
 // firsts are the first starts of each chunk; nil where slow starts are wanted as well.
 func (s *seeker) firsts(starts []beginning) map[int64]*first {
-	if len(s.starts) > 0 || s.opt.Front || !s.opt.Objective.byLatency() {
+	if len(s.starts) > 0 || !s.opt.Objective.byLatency() {
 		return nil
 	}
 	list := map[int64]*first{}
@@ -578,8 +572,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	g := s.found.Greedy
 	greedy := s.reference(x) && (g == nil || x.Ps < g.Sim.TotalPs)
 	better := s.found.Result == nil || x.Score < s.score(s.found.Result)
-	shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
-	if !greedy && !better && !shown {
+	if !greedy && !better {
 		x.made = nil
 		return nil
 	}
@@ -601,7 +594,7 @@ func (s *seeker) judge(ctx context.Context, x *beginning) error {
 	if greedy {
 		s.found.Greedy = made
 	}
-	if better || shown {
+	if better {
 		move := x.recipe.Name
 		if x.inPlace {
 			move += ", in place"
@@ -683,9 +676,6 @@ func (s *seeker) start(x Start) {
 
 // offer takes a result if it is better than all before it.
 func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, move string) {
-	if s.opt.Front {
-		s.found.Front.Join(Point{r.LatencySeconds(), r.Joules(), move})
-	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}

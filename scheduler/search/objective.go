@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -66,36 +65,4 @@ func (o Objective) longest(score float64, spec *hardware.Spec) int64 {
 		return 0
 	}
 	return int64(s) + 1
-}
-
-// A Point is a schedule that none that was seen beats in both latency and energy.
-type Point struct {
-	LatencySeconds float64 `json:"latency_s"`
-	EnergyJoules   float64 `json:"energy_j"`
-	Move           string  `json:"move"` // what made it
-}
-
-// A Front has points of which none beats another in both latency and energy, by latency.
-type Front []Point
-
-// beats reports whether a point of the front is no worse in both.
-func (f Front) beats(x Point) bool {
-	return slices.ContainsFunc(f, func(y Point) bool {
-		return y.LatencySeconds <= x.LatencySeconds && y.EnergyJoules <= x.EnergyJoules
-	})
-}
-
-// Join takes a point into the front, unless it is beaten there.
-func (f *Front) Join(x Point) {
-	if f.beats(x) {
-		return
-	}
-	*f = slices.DeleteFunc(*f, func(y Point) bool {
-		return x.LatencySeconds <= y.LatencySeconds && x.EnergyJoules <= y.EnergyJoules
-	})
-	at, _ := slices.BinarySearchFunc(*f, x, func(a, b Point) int {
-		return cmp.Compare(a.LatencySeconds,
-			b.LatencySeconds)
-	})
-	*f = slices.Insert(*f, at, x)
 }

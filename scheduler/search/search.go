@@ -377,16 +377,12 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	if c.Took != nil {
 		s.g.learn(c.spans, c.Took)
 	}
-	known := c.Score >= s.best.Score
-	if s.whole != nil {
-		if !known {
-			s.best = c
-		}
-		return !known, nil
-	}
-	if known && (!s.opt.Front || c.Ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.Ps) * 1e-12, c.Joules,
-		""})) {
+	if c.Score >= s.best.Score {
 		return false, nil
+	}
+	if s.whole != nil {
+		s.best = c
+		return true, nil
 	}
 	r, err := s.w.Result(ctx, c.Decisions)
 	switch {
@@ -399,9 +395,6 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.Ps)
 	}
 	s.offer(r, c.Decisions, c.move)
-	if known { // a point of the front
-		return false, nil
-	}
 	s.best = c
 	return true, nil
 }

@@ -1,7 +1,6 @@
 package kernels_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -213,38 +212,22 @@ func TestEveryCutHasAReason(t *testing.T) {
 	}
 }
 
-// Equal input gives equal bytes, in JSON, DOT and pictures.
-func TestViews(t *testing.T) {
+// Equal input gives equal bytes.
+func TestSameBytes(t *testing.T) {
 	m, g := machine(t, "v100-simt"), open(t, "squeezenet", 1)
-	var first [3]string
+	var first string
 	for i := range 2 {
 		r := run(t, g, m, "astitch")
 		text, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var dot bytes.Buffer
-		if err := kernels.WriteDOT(&dot, r.Plan); err != nil {
-			t.Fatal(err)
-		}
-		fig, err := kernels.Picture(r.Plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := [3]string{string(text), dot.String(), string(svg)}
+		got := string(text)
 		if i == 0 {
 			first = got
 		} else if got != first {
 			t.Error("another answer to the same question")
 		}
-	}
-	if n := strings.Count(first[1], "subgraph cluster_"); n < 50 ||
-		strings.Count(first[1], "{") != strings.Count(first[1], "}") {
-		t.Errorf("DOT with %d clusters", n)
 	}
 }
 

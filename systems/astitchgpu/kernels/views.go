@@ -1,14 +1,10 @@
 package kernels
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/systems/astitchgpu/fusion"
 )
 
@@ -71,63 +67,4 @@ func Explain(p *fusion.Plan, name string) (*Explanation, error) {
 		}
 	}
 	return e, nil
-}
-
-// WriteDOT writes the plan in the language of Graphviz: a cluster for each kernel, in it one for each group, and an
-// edge for each dependency, coloured by its scheme; dashed between kernels.
-func WriteDOT(w io.Writer, p *fusion.Plan) error {
-	var b bytes.Buffer
-	quote := func(s string) string {
-		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
-	}
-	fmt.Fprintf(&b,
-		"digraph %s {\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Helvetica\"];\n",
-		quote(p.Network))
-	node := func(kernel int, id model.OpID) string { return fmt.Sprintf("k%d_%d", kernel, id) }
-	for i, k := range p.Kernels {
-		label := fmt.Sprintf("kernel %d: %d blocks, %.2f us", i, k.Blocks, 1e6*k.Seconds)
-		if k.Library {
-			label = fmt.Sprintf("library call %d: %.2f us", i, 1e6*k.Seconds)
-		}
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=filled; color=\"#e8e8e8\";\n", i, quote(label))
-		for j, gr := range k.Groups {
-			fmt.Fprintf(&b, "    subgraph cluster_%d_%d {\n      label=%s; style=filled; color=\"#cfe2f0\";\n", i, j,
-				quote(fmt.Sprintf("phase %d", gr.Phase)))
-			for n, id := range gr.Ops {
-				fmt.Fprintf(&b, "      %s [label=%s];\n", node(i, id), quote(gr.Operators[n]))
-			}
-			b.WriteString("    }\n")
-		}
-		for _, l := range k.Links {
-			colour := map[fusion.Scheme]string{fusion.Local: "black", fusion.Regional: "blue", fusion.Global: "red"}[l.Scheme]
-			fmt.Fprintf(&b, "    %s -> %s [color=%s, label=%s];\n", node(i, l.From), node(i, l.To), colour,
-				quote(l.Scheme.String()))
-		}
-		b.WriteString("  }\n")
-	}
-	for _, c := range p.Cuts {
-		fmt.Fprintf(&b, "  %s -> %s [style=dashed, label=%s];\n", node(c.First, c.From), node(c.Second, c.To),
-			quote(fmt.Sprintf("%d B", c.Bytes)))
-	}
-	b.WriteString("}\n")
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// Picture draws the kernels one after the other: memory-intensive ones above, library calls below, launches pale.
-func Picture(p *fusion.Plan) (*plots.Figure, error) {
-	t := plots.Timeline{Title: fmt.Sprintf("%s on %s, %s", p.Network, p.Hardware, p.Method),
-		Rows: []plots.TimelineRow{{Name: "memory-intensive"}, {Name: "library calls"}}}
-	at := 0.0
-	for _, k := range p.Kernels {
-		row, colour := &t.Rows[0], 0
-		if k.Library {
-			row, colour = &t.Rows[1], 1
-		}
-		begun, end := at+k.Time.Launch*1e6, at+k.Seconds*1e6
-		row.Bars = append(row.Bars, plots.TimelineBar{Start: at, End: begun, Colour: colour, Pale: true},
-			plots.TimelineBar{Start: begun, End: end, Colour: colour})
-		at = end
-	}
-	return plots.Gantt(t, "time (us); pale: launches", []string{"memory-intensive", "library call"})
 }

@@ -358,58 +358,6 @@ func chainOf(t testing.TB) *Chain {
 	return c
 }
 
-const measured = "operator,samples,forward_s,backward_s\nb,4,2,3\na,1,1,1\na,3,2,3\na,2,9,9\n"
-
-func TestMeasured(t *testing.T) {
-	c := chainOf(t)
-	if err := c.Measured("p.csv", []byte(measured)); err != nil {
-		t.Fatal(err)
-	}
-	a, b := c.Costs[0], c.Costs[1]
-	if a.Forward.At(1) != 1 || a.Forward.At(3) != 2 || a.Backward.At(5) != 5 ||
-		b.Forward != (pipelining.Line{Sample: .5}) || b.Backward.At(8) != 6 {
-		t.Errorf("%+v", c.Costs)
-	}
-	p, err := c.Pipeline(t.Context(), 2, "exact", "gpipe", PipelineOptions{})
-	if err != nil || p.Bound != p.BatchSeconds || p.Simulated.Seconds != p.Bound {
-		t.Errorf("%+v, %v", p, err)
-	}
-	const head = "operator,samples,forward_s,backward_s\n"
-	var many strings.Builder
-	for n := range mostSamples + 1 {
-		fmt.Fprintf(&many, "a,%d,1,1\n", n+1)
-	}
-	for _, c := range [][2]string{
-		{"", `p.csv: operator "a": found no row, expected one at least`},
-		{"operator,samples\n", "p.csv: line 1: found"},
-		{head + "c,1,1,1\n", `p.csv: line 2: operator: found "c", expected an operator of two`},
-		{head + "a,0,1,1\n", `line 2: samples: found "0", expected 1 to 1048576`},
-		{head + "a,1,1,NaN\n", `line 2: backward_s: found "NaN", expected seconds`},
-		{head + "a,1,1,1\n\na,1,2,2\n", `line 4: samples: found 1 of operator "a" again, expected each once`},
-		{head + "a,1,1\n", "line 2: found 3 fields, expected 4"},
-		{head + "\"a,1,1\n", "p.csv: line "},
-		{head + "a,1,0,0\nb,1,0,0\n", "forward_s and backward_s: found 0 in all rows, expected a time above 0"},
-		{head + many.String(), `line 66: operator: found "a" in more rows, expected at most 64`},
-	} {
-		if err := chainOf(t).Measured("p.csv", []byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
-			t.Errorf("%q: %v", c[0], err)
-		}
-	}
-}
-
-func FuzzMeasured(f *testing.F) {
-	f.Add([]byte(measured))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c := chainOf(t)
-		if c.Measured("p.csv", data) != nil {
-			return
-		}
-		if _, err := c.Pipeline(t.Context(), 2, "exact", "gpipe", PipelineOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func ExampleLayerOperators() {
 	m := &streams.Machine{Name: "v100", Processors: 80}
 	ops := []streams.Operator{
