@@ -15,6 +15,9 @@ func init() { scheduler.SetTable(table()) }
 // Greedy is the name of the recipe that searches and exact decisions are compared with: all of GraphTurbo.
 const Greedy = "cross-layer"
 
+// graphTurbo has the picks of the recipe Greedy.
+const graphTurbo = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
+
 // Table lists the recipes in the order of the paper's Fig. 15: each row changes one
 // idea of the row before.
 func Table() []scheduler.Recipe {
@@ -26,8 +29,7 @@ func Table() []scheduler.Recipe {
 			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk issue=exposed weights=keep"),
 		scheduler.Parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
 			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=exposed weights=keep"),
-		scheduler.Parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"),
+		scheduler.Parse(Greedy, "variant 4: instructions scheduled across layers; all of GraphTurbo", graphTurbo),
 	}
 }
 
@@ -48,9 +50,8 @@ func Baselines() []scheduler.Recipe {
 // Exact lists the recipes that replace greedy decisions of the table's last one by
 // exact ones.
 func Exact() []scheduler.Recipe {
-	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
 	row := func(name, description, picks string) scheduler.Recipe {
-		r := scheduler.Parse(name, description, greedy)
+		r := scheduler.Parse(name, description, graphTurbo)
 		for _, p := range scheduler.Parse("", "", picks).Picks {
 			r = r.Picking(p)
 		}
@@ -76,18 +77,22 @@ func Exact() []scheduler.Recipe {
 func Searched() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
-		{"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
-		r := Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == x[0] })]
+		{Greedy, "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
+		r := inTable(x[0]).Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
-		r = r.Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
 		list = append(list, r)
 	}
 	return list
 }
 
+// inTable is the recipe of the table with a name that it has.
+func inTable(name string) scheduler.Recipe {
+	return Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == name })]
+}
+
 // Whole is the recipe whose decisions are made together, by the simulator's judgement.
 func Whole() scheduler.Recipe {
-	r := Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == Greedy })]
+	r := inTable(Greedy)
 	r.Name, r.Description = "best",
 		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.Evaluations = 400
@@ -105,29 +110,31 @@ func Tiled() []scheduler.Recipe {
 		r.Ours = true
 		return r
 	}
+	const (
+		inLLB  = "rewrite=parts group=one split=none outputs=llb-kept bind=even"
+		sliced = "rewrite=sliced group=one split=none outputs=l1-kept bind=even "
+	)
 	list := []scheduler.Recipe{
 		row(Default,
 			"the fastest of cross-layer and the other tiled ones, in place or not, on all cores and clusters or on fewer",
-			"rewrite=parts group=one split=none outputs=llb-kept bind=even"),
+			inLLB),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
-			"rewrite=parts group=one split=none outputs=llb-kept bind=even"),
+			inLLB),
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit",
 			"rewrite=parts group=one split=none outputs=l1-kept bind=even spill=needed"),
 		row("tiled-groups", "tiled-llb with the kernels of cross-layer, whose layers run in tiles (section 4.1)",
 			"rewrite=norms group=alg2-layers split=alg1 outputs=l1-kept order=alg3 bind=alg4"),
 		row("tiled-room", "tiled-llb with a quarter of the LLB left to transfers",
-			"rewrite=parts group=one split=none outputs=llb-kept bind=even reserve=quarter"),
+			inLLB+" reserve=quarter"),
 		row("tiled-slices",
 			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
-			"rewrite=sliced group=one split=none outputs=l1-kept bind=even spill=overwrite"),
-	}
-	const sliced = "rewrite=sliced group=one split=none outputs=l1-kept bind=even "
-	list = append(list,
+			sliced+"spill=overwrite"),
 		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
 			sliced+"spill=least-moved buffer=pass"),
 		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
-			sliced+"spill=overwrite buffer=twelfth"))
+			sliced+"spill=overwrite buffer=twelfth"),
+	}
 	for _, r := range list[2:] {
 		list[0].Fallback = append(list[0].Fallback, r.Name)
 	}

@@ -16,17 +16,11 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 	for _, n := range grid {
 		cores *= n
 	}
+	plain, scope := PlainBindGrid(g, gr, ig, grid, uneven)
 	bind := make([]schedule.Binding, len(order))
-	scope := make([]schedule.Level, len(order)) // L1
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for k, sg := range gr.Groups {
 		inference[k] = schedule.NewInference(g, sg)
-	}
-	plain := func(i int) schedule.Binding {
-		inst := &ig.Instances[i]
-		sg := gr.Groups[inst.Group]
-		out := sg.Outputs[0]
-		return schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid, uneven)
 	}
 	for k := len(order) - 1; k >= 0; k-- {
 		i := order[k]
@@ -35,14 +29,14 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		if bind[i] != nil && scope[i] == schedule.L1 {
 			// The inferred binding, unless the plain one uses more cores or the inferred
 			// one violates a requirement of this output.
-			p, out := plain(i), sg.Outputs[0]
+			p, out := plain[i], sg.Outputs[0]
 			if r := inst.Regions[out]; p.Busy(r) > bind[i].Busy(r) ||
 				schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
 				bind[i] = p
 			}
 			continue
 		}
-		bind[i] = plain(i)
+		bind[i] = plain[i]
 		for _, d := range producers(inst) {
 			made := ig.Instances[d.From].Regions[d.Tensor]
 			want := inference[sg.ID].Infer(bind[i], d.Tensor, made, uneven)
