@@ -96,8 +96,11 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		d.later = r.replaced(func(s Strategy) bool { return s.Trials })
 		d.key = keyOfDraft(d.Schedule, d.rest, opt.Options)
 	}
+	kept := ""                           // the last stage whose decision can be kept
+	whole := func() error { return nil } // judges what a whole draft is asked for
 	for i, st := range r.table() {
 		s := r.choice(st)
+		judged := st.judged && s.Exact && opt.given.decided(st) == nil
 		made := i > last || st.keep == nil
 		if made {
 			d.method = s.Name
@@ -111,15 +114,8 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			decided := opt.deciding(st.Name, s.Name)
 			err := decide(ctx, d)
 			decided()
-			if err == nil && s.Exact && len(s.Sets) == 0 && opt.given.decided(st) == nil &&
-				(st.Name == "order" || st.Name == "bind") {
-				err = d.judge(ctx, st, st.Name, r.table()[i-1].Name)
-			}
-			if k := slices.IndexFunc(r.table()[:i], func(x Stage) bool { return x.Name == "order" }); err == nil && k > 0 &&
-				st.Name == "bind" && s.Exact && len(s.Sets) > 0 && opt.given.decided(st) == nil {
-				both := st
-				both.keep = func(to, from *schedule.Schedule) { r.table()[k].keep(to, from); st.keep(to, from) }
-				err = d.judge(ctx, both, "order", r.table()[k-1].Name)
+			if err == nil && judged && st.keep != nil {
+				err = d.judgeBehind(ctx, r.table()[:i+1], s)
 			}
 			if err != nil {
 				return nil, r.blame(st, err)
@@ -144,11 +140,38 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		if err := ctx.Err(); err != nil {
 			return nil, err // the decision would depend on when it was
 		}
+		if st.keep != nil {
+			kept = st.Name
+		} else if judged {
+			before := kept
+			whole = func() error { return d.judge(ctx, st, st.Name, before) }
+		}
 	}
-	if st, err := r.stage("spill"); err == nil && r.choice(st).Exact && opt.given.decided(st) == nil {
-		return d, d.judge(ctx, st, st.Name, "bind")
+	return d, whole()
+}
+
+// judgeBehind judges what a strategy has decided exactly at the last of some stages, alone or together with the stages
+// before it that it sets. One that sets a later stage is judged there.
+func (d *Draft) judgeBehind(ctx context.Context, stages []Stage, s Strategy) error {
+	first := len(stages) - 1
+	st := stages[first]
+	for _, p := range s.Sets {
+		at := slices.IndexFunc(stages, func(x Stage) bool { return x.Name == p.Stage })
+		if at < 0 {
+			return nil
+		}
+		first = min(first, at)
 	}
-	return d, nil
+	if together := stages[first:]; len(together) > 1 {
+		st.keep = func(to, from *schedule.Schedule) {
+			for _, x := range together {
+				if x.judged {
+					x.keep(to, from)
+				}
+			}
+		}
+	}
+	return d.judge(ctx, st, stages[first].Name, stages[first-1].Name)
 }
 
 // decided returns the decision of a stage, nil without one.

@@ -25,6 +25,9 @@ type Stage struct {
 	check func(d *Draft) error              // judges what the stage leaves behind; nil: nothing can be wrong
 	// hopeless says, before a strategy decides, that another schedule is known to be no slower; nil: none is.
 	hopeless func(d *Draft, s Strategy) bool
+	// judged: an exact decision goes to the simulator, beside others nearly as good and the greedy one. That of a stage
+	// that is always made anew goes there when the draft is whole.
+	judged bool
 	// limit refuses what the stage leaves behind if it is too large, even where checks are left out; nil: nothing is.
 	limit func(d *Draft) error
 

@@ -75,7 +75,7 @@ func makeStages() []Stage {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOrder), take: takeOrder, moves: orderMoves, text: orderText},
+			check: by(schedule.CheckOrder), judged: true, take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Writes: "`Bindings`, `Scopes`, `LayerBindings` if any: over how many cores each dimension of a result is spread, " +
 				"and the level where it lives; joins, steps and values follow",
@@ -83,7 +83,7 @@ func makeStages() []Stage {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
 					from.LayerBindings
 			},
-			check: by(checkBindings), take: takeBindings, moves: slices.Clone(bindMoves), text: bindText},
+			check: by(checkBindings), judged: true, take: takeBindings, moves: slices.Clone(bindMoves), text: bindText},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
 			check:      by(schedule.CheckSteps), text: joinText},
@@ -91,8 +91,8 @@ func makeStages() []Stage {
 		reserve.Stage(),
 		{Name: "spill", Description: "what leaves a full memory first",
 			Writes: "levels and addresses of the `Values`, tiles of the `Steps`, `Spills`",
-			check:  by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings(),
-			text: spillText},
+			check:  by(schedule.CheckPlan), judged: true, take: takePlacement, moves: placementMoves,
+			settings: placementSettings(), text: spillText},
 		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
 			Writes:     "`Lower`: what the kernel generator may do",

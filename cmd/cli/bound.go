@@ -162,6 +162,10 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	if t := v.GreedyThroughputPerSecond; t != nil {
 		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
 	}
-	list(b, "", "<term|<resource|at least", v.Terms,
-		func(_ int, t bound.Term) []any { return []any{t.Name, t.Resource, duration(t.Seconds)} })
+	list(b, "", "<term|<resource|at least", v.Terms, func(_ int, t bound.Term) []any {
+		if t.Seconds == 0 {
+			return nil // it limits nothing
+		}
+		return []any{t.Name, t.Resource, duration(t.Seconds)}
+	})
 }
