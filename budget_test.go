@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_846
+const total = 129_239
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_785
+const core = 100_367
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7464,
+	"cmd/cli":                         7337,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -31,7 +31,7 @@ var budget = map[string]int{
 	"examples/scheduler":              126,
 	"experiments":                     341,
 	"experiments/harness":             2639,
-	"experiments/harness/harnesstest": 168,
+	"experiments/harness/harnesstest": 128,
 	"experiments/internal/ablation":   765,
 	"experiments/internal/beside":     338,
 	"experiments/internal/optimality": 663,
@@ -57,7 +57,7 @@ var budget = map[string]int{
 	"hardware/lower":                  6352,
 	"hardware/sim":                    3005,
 	"heuristics/astitch":              847,
-	"heuristics/graphturbo":           2591,
+	"heuristics/graphturbo":           2585,
 	"heuristics/tiles":                1103,
 	"heuristics/tvm":                  497,
 	"internal/certificate":            638,
@@ -76,23 +76,23 @@ var budget = map[string]int{
 	"model/simplify":                  2176,
 	"model/structure":                 1064,
 	"model/zoo":                       2702,
-	"notebooks/show":                  84,
-	"plots":                           1928,
+	"notebooks/show":                  71,
+	"plots":                           1703,
 	"plots/page":                      918,
 	"plots/recording":                 935,
-	"recipes":                         292,
-	"scheduler":                       7890,
+	"recipes":                         299,
+	"scheduler":                       7916,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
-	"scheduler/picture":               198,
-	"scheduler/search":                2348,
+	"scheduler/picture":               191,
+	"scheduler/search":                2298,
 	"systems":                         50,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1106,
 	"systems/ansor/tuning":            648,
 	"systems/astitchgpu/fusion":       864,
-	"systems/astitchgpu/kernels":      656,
+	"systems/astitchgpu/kernels":      593,
 	"systems/astitchgpu/rules":        550,
 	"systems/astitchgpu/simt":         645,
 	"systems/astitchgpu/stitch":       358,
@@ -108,7 +108,7 @@ var budget = map[string]int{
 	"systems/measured":                1828,
 	"systems/measured/calibration":    517,
 	"systems/mofang":                  338,
-	"systems/mofang/balance":          684,
+	"systems/mofang/balance":          575,
 	"systems/mofang/balancing":        1287,
 	"systems/mofang/devicepipe":       399,
 	"systems/mofang/layering":         401,

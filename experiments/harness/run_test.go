@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,8 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 )
 
 // fake is an experiment of n cells that are computed at once. Each counts in runs;
@@ -61,11 +60,11 @@ func TestAnyNumberOfWorkers(t *testing.T) {
 		if err := e.Run(context.Background(), Options{Out: dir, Workers: workers, Stdout: &out}); err != nil {
 			t.Fatal(err)
 		}
-		got := harnesstest.Tree(t, dir)
+		got := tree(t, dir)
 		if want == nil {
 			want, wantText = got, out.String()
 		}
-		harnesstest.SameTree(t, got, want)
+		sameTree(t, got, want)
 		if out.String() != wantText {
 			t.Errorf("%d workers print\n%s\nwant\n%s", workers, out.String(), wantText)
 		}
@@ -86,7 +85,7 @@ func TestFinishedCellsAreNotComputedAgain(t *testing.T) {
 	if err := e.Run(context.Background(), Options{Out: dir, Stdout: &first}); err != nil {
 		t.Fatal(err)
 	}
-	before := harnesstest.Tree(t, dir)
+	before := tree(t, dir)
 	var second, progress bytes.Buffer
 	if err := e.Run(context.Background(), Options{Out: dir, Stdout: &second, Stderr: &progress}); err != nil {
 		t.Fatal(err)
@@ -94,7 +93,7 @@ func TestFinishedCellsAreNotComputedAgain(t *testing.T) {
 	if runs.Load() != 5 {
 		t.Errorf("%d cells were computed, want 5", runs.Load())
 	}
-	harnesstest.SameTree(t, harnesstest.Tree(t, dir), before)
+	sameTree(t, tree(t, dir), before)
 	if first.String() != second.String() {
 		t.Errorf("printed\n%s\nwant\n%s", second.String(), first.String())
 	}
@@ -141,12 +140,12 @@ func TestInterrupted(t *testing.T) {
 			if out.Len() != 0 {
 				t.Errorf("printed %q, want nothing", out.String())
 			}
-			left := harnesstest.Tree(t, dir)
+			left := tree(t, dir)
 			if len(left) != done {
 				t.Errorf("%d files are left, want the %d finished cells: %v", len(left), done, left)
 			}
 			for name, data := range left {
-				if data != harnesstest.Tree(t, whole)[name] {
+				if data != tree(t, whole)[name] {
 					t.Errorf("%s is not as it should be", name)
 				}
 			}
@@ -164,7 +163,7 @@ func TestInterrupted(t *testing.T) {
 				done+1); !strings.HasPrefix(progress.String(), want) {
 				t.Errorf("progress is %q, want it to begin with %q", progress.String(), want)
 			}
-			harnesstest.SameTree(t, harnesstest.Tree(t, dir), harnesstest.Tree(t, whole))
+			sameTree(t, tree(t, dir), tree(t, whole))
 			times := readTiming(filepath.Join(dir, "fake", "timing.csv"))
 			if len(times) != 8 {
 				t.Errorf("there are times of %d cells, want 8", len(times))
@@ -222,7 +221,7 @@ func TestBadCellsAreComputedAnew(t *testing.T) {
 			if err := e.Run(context.Background(), Options{Out: dir}); err != nil {
 				t.Fatal(err)
 			}
-			want := harnesstest.Tree(t, dir)
+			want := tree(t, dir)
 			paths, err := filepath.Glob(filepath.Join(dir, "fake", "cells", "cell-1-*.json"))
 			if err != nil || len(paths) != 1 {
 				t.Fatal(paths, err)
@@ -243,7 +242,7 @@ func TestBadCellsAreComputedAnew(t *testing.T) {
 			if runs.Load() != 1 {
 				t.Errorf("%d cells were computed, want 1", runs.Load())
 			}
-			harnesstest.SameTree(t, harnesstest.Tree(t, dir), want)
+			sameTree(t, tree(t, dir), want)
 			lines := strings.Split(progress.String(), "\n")
 			if test.notice != "" {
 				if !strings.HasPrefix(lines[0], "fake: "+path+" is "+test.notice) ||
@@ -285,9 +284,9 @@ func TestFailingCell(t *testing.T) {
 		!errors.Is(err, bad) {
 		t.Errorf("error is %v, want %s", err, want)
 	}
-	if runs.Load() != 3 || len(harnesstest.Tree(t, dir)) != 3 || out.Len() != 0 {
+	if runs.Load() != 3 || len(tree(t, dir)) != 3 || out.Len() != 0 {
 		t.Errorf("%d cells were computed, %d files are there, printed %q; want 3 cells and nothing else", runs.Load(),
-			len(harnesstest.Tree(t, dir)), out.String())
+			len(tree(t, dir)), out.String())
 	}
 	runs.Store(0)
 	if err := fake(5, &runs, nil).Run(context.Background(), Options{Out: dir}); err != nil || runs.Load() != 2 {
@@ -434,7 +433,7 @@ func TestQuickForm(t *testing.T) {
 		if err := x.Run(t.Context(), Options{Out: dir, Full: full}); err != nil {
 			t.Fatal(err)
 		}
-		origin := harnesstest.Tree(t, dir)["fake/origin.json"]
+		origin := tree(t, dir)["fake/origin.json"]
 		if quick := strings.Contains(origin, `"quick": true`); quick == full ||
 			fmt.Sprint(all.Load(), some.Load()) != map[bool]string{false: "0 2", true: "3 0"}[full] {
 			t.Errorf("full %v: %d cells of the full form and %d of the quick one, %s", full, all.Load(), some.Load(), origin)
@@ -471,4 +470,44 @@ func two(runs *atomic.Int64, before func(context.Context, int) error) []Experime
 		}
 	}
 	return []Experiment{a, b}
+}
+
+// tree reads all files below a directory, apart from the wall times.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if filepath.Base(path) != "timing.csv" {
+			files[rel] = string(data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameTree(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, data := range want {
+		if g, ok := got[name]; !ok {
+			t.Errorf("%s is missing", name)
+		} else if g != data {
+			t.Errorf("%s differs:\n%s\nwant:\n%s", name, g, data)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s should not be there", name)
+		}
+	}
 }

@@ -33,46 +33,6 @@ func Golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// Tree reads all files below a directory, apart from the wall times.
-func Tree(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if filepath.Base(path) != "timing.csv" {
-			files[rel] = string(data)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func SameTree(t *testing.T, got, want map[string]string) {
-	t.Helper()
-	for name, data := range want {
-		if g, ok := got[name]; !ok {
-			t.Errorf("%s is missing", name)
-		} else if g != data {
-			t.Errorf("%s differs:\n%s\nwant:\n%s", name, g, data)
-		}
-	}
-	for name := range got {
-		if _, ok := want[name]; !ok {
-			t.Errorf("%s should not be there", name)
-		}
-	}
-}
-
 // PublishedCSV reads a file of the published figures by its columns, or skips the
 // test where they are not.
 func PublishedCSV(t *testing.T, name string) []map[string]string {
