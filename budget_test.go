@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_239
+const total = 129_176
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7337,
+	"cmd/cli":                         7319,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -102,7 +102,7 @@ var budget = map[string]int{
 	"systems/exchange/plans":          321,
 	"systems/exchange/stablehlo":      3947,
 	"systems/exchange/trace":          344,
-	"systems/explore":                 825,
+	"systems/explore":                 811,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
 	"systems/measured":                1828,
@@ -110,7 +110,7 @@ var budget = map[string]int{
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          575,
 	"systems/mofang/balancing":        1287,
-	"systems/mofang/devicepipe":       399,
+	"systems/mofang/devicepipe":       368,
 	"systems/mofang/layering":         401,
 	"systems/mofang/partition":        2576,
 	"systems/mofang/pipelining":       628,

@@ -59,7 +59,7 @@ job() {
 		exec "$DSASCHED" run "${names[@]}" --out results --workers 2
 		;;
 	sweep)
-		exec "$DSASCHED" sweep toy-fig5 --set batch=1,2,3,4 --set variant=tvm,cross-layer --cells cells --csv all.csv --jsonl all.jsonl -o all.svg --workers 2
+		exec "$DSASCHED" sweep toy-fig5 --set batch=1,2,3,4 --set variant=tvm,cross-layer --cells cells --csv all.csv -o all.svg --workers 2
 		;;
 	esac
 }

@@ -113,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		{"sweep net.onnx -o sweep.gif", 2,
 			`"sweep\.gif" for "-o, --out" flag: expected a name that ends in one of \.svg, \.png, \.pdf`},
 		{"sweep net.onnx --csv=", 2, `"" for "--csv" flag: expected a file name`},
-		{"sweep net.onnx --csv a.txt --jsonl ./a.txt", 2, `--csv and --jsonl name the same file, \./a\.txt`},
+		{"sweep net.onnx --csv a.svg -o ./a.svg", 2, `--csv and --out name the same file, \./a\.svg`},
 		{"sweep net.onnx --time-limit 0s", 2, `"0s" for "--time-limit" flag: expected a time of more than 0s`},
 		{"compare-hardware", 2, `MODEL is missing`},
 		{"compare-hardware net.onnx --hardware stcp920,stcp921", 1,

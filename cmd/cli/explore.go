@@ -31,14 +31,14 @@ type gridJSON struct {
 
 // gridFlags are the settings of the commands that run a grid.
 type gridFlags struct {
-	csv, jsonl, figure *outFile
-	tables             *tableFiles
-	workers            *number
-	limit              *limit
-	inPlace            *bool
-	uneven             *choice
-	quiet              *bool
-	read               *networkFlags
+	csv, figure *outFile
+	tables      *tableFiles
+	workers     *number
+	limit       *limit
+	inPlace     *bool
+	uneven      *choice
+	quiet       *bool
+	read        *networkFlags
 	// Of commands whose points can be kept; nil: they can't.
 	cells string
 }
@@ -46,7 +46,6 @@ type gridFlags struct {
 func addGrid(cmd *cobra.Command) *gridFlags {
 	return &gridFlags{
 		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
-		jsonl:   addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
 		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
 		tables:  addTables(cmd),
 		workers: addWorkers(cmd, "points are computed"),
@@ -102,7 +101,7 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []explore.Axis,
 		if stopped != nil || unwritten != nil {
 			return
 		}
-		for _, o := range []*outFile{g.csv, g.jsonl, g.figure, g.tables.tex, g.tables.md} {
+		for _, o := range []*outFile{g.csv, g.figure, g.tables.tex, g.tables.md} {
 			if o.name != "" {
 				row(b, "written", "%s", printable(o.name))
 			}
@@ -132,13 +131,6 @@ func (g *gridFlags) kept(cmd *cobra.Command, plan *explore.Plan) (list []explore
 func (g *gridFlags) files(plan *explore.Plan, list []explore.Explored) error {
 	_, err := writeFiles([]fileToWrite{
 		{g.csv, func(w io.Writer) error { _, err := w.Write(plan.CSV(list)); return err }},
-		{g.jsonl, func(w io.Writer) error {
-			data, err := plan.JSONLines(list)
-			if err == nil {
-				_, err = w.Write(data)
-			}
-			return err
-		}},
 		{g.figure, func(w io.Writer) error {
 			fig, err := plan.Figure(list)
 			return writeFigure(w, g.figure.name, g.figure.name, fig, err)

@@ -100,7 +100,6 @@ type pipelineJSON struct {
 	Devices int    `json:"devices"`
 	Batch   int64  `json:"batch"`
 	*balance.Pipeline
-	Trace string `json:"trace,omitempty"` // written
 }
 
 func newPipeline() *cobra.Command {
@@ -120,7 +119,6 @@ func newPipeline() *cobra.Command {
 		"most devices that share a stage, each with a part of every micro-batch (exact)")
 	recompute := cmd.Flags().Bool("recompute", false,
 		"let stages without the memory drop activations and compute them again (exact)")
-	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(checkEfficiency(*share))
 		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
@@ -134,12 +132,7 @@ func newPipeline() *cobra.Command {
 		a := try(chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,
 			balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute}))
 		show.end()
-		answer := pipelineJSON{net.Name, n.Name, read.dtype.value, int(devices.value), batch.value, a, trace.name}
-		if trace.name != "" {
-			var b bytes.Buffer
-			check(a.Simulated.WriteTrace(&b, a.Schedule))
-			check(replaceFile(trace.name, b.Bytes()))
-		}
+		answer := pipelineJSON{net.Name, n.Name, read.dtype.value, int(devices.value), batch.value, a}
 		return finish(cmd, answer, answer.write, f.out.writeJSON(answer, "  "))
 	}
 	return cmd
@@ -178,9 +171,6 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 		fits = "MORE THAN the"
 	}
 	row(b, "memory", "%s on the fullest device, %s %s", size(int64(a.Bytes)), fits, size(int64(a.MemoryBytes)))
-	if a.Trace != "" {
-		row(b, "written", "%s", printable(a.Trace))
-	}
 	list(b, "", "stage|devices|micro-batch|link|operators|<first|<last", a.Stages, func(i int, s balance.Stage) []any {
 		took := duration(s.Seconds)
 		if s.Recomputes {

@@ -9,9 +9,9 @@ import (
 // A sweep that goes on from the points of a folder prints and writes what one that begins does.
 func TestSweepCells(t *testing.T) {
 	t.Chdir(t.TempDir())
-	names := []string{"a.csv", "a.jsonl", "a.svg"}
+	names := []string{"a.csv", "a.svg"}
 	sweep := append(strings.Fields("sweep toy-fig5 --set batch=1,2,3,4 --set variant=tvm,cross-layer --quiet"), "--csv=a.csv",
-		"--jsonl=a.jsonl", "-o=a.svg")
+		"-o=a.svg")
 	var want []string
 	for _, more := range []string{"", "--cells=all", "--cells=all"} {
 		got := []string{answer(t, append(sweep, strings.Fields(more)...)...)}

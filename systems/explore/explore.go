@@ -1,16 +1,16 @@
 package explore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
@@ -20,7 +20,6 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
-	"golang.org/x/sync/errgroup"
 )
 
 // An Axis is one setting of a grid with the values that it takes, as text.
@@ -462,7 +461,7 @@ func (pt *point) run(ctx context.Context) Explored {
 	return e
 }
 
-// exploredJSON is a line of the JSON lines. Settings that are no columns of their own stand under settings.
+// exploredJSON is a row as JSON. Settings that are no columns of their own stand under settings.
 type exploredJSON struct {
 	Settings   map[string]string `json:"settings"` // by key of the axis
 	Variant    string            `json:"variant"`  // with what replaces its decisions
@@ -498,19 +497,6 @@ func (p *Plan) JSON(e Explored) any {
 			&r.PeakLLBBytes, &r.PeakL1CoreBytes, &r.Time
 	}
 	return j
-}
-
-// JSONLines has an object per line.
-func (p *Plan) JSONLines(list []Explored) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	for _, e := range list {
-		if err := enc.Encode(p.JSON(e)); err != nil {
-			return nil, fmt.Errorf("a point can't be written as JSON: %w", err)
-		}
-	}
-	return b.Bytes(), nil
 }
 
 // CSV has a header, a column per axis, and the numbers, which are empty where there is no schedule.

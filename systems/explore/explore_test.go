@@ -98,10 +98,6 @@ func TestExploreRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := p.JSONLines(list)
-		if err != nil {
-			t.Fatal(err)
-		}
 		f, err := p.Figure(list)
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +105,14 @@ func TestExploreRepeats(t *testing.T) {
 		svg, err := f.SVG()
 		if err != nil {
 			t.Fatal(err)
+		}
+		var lines []byte
+		for _, e := range list {
+			line, err := json.Marshal(p.JSON(e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(append(lines, line...), '\n')
 		}
 		files := [][]byte{p.CSV(list), lines, svg}
 		if first == nil {

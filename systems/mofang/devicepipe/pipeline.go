@@ -2,9 +2,7 @@ package devicepipe
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 )
@@ -214,35 +212,6 @@ func (r *Result) measure(s *Schedule, power Power) {
 	if r.Seconds > 0 {
 		r.IdleShare = 1 - all/(devices*r.Seconds)
 	}
-}
-
-// WriteTrace writes the runs as a trace for chrome://tracing and Perfetto: a thread
-// for each stage, times in microseconds.
-func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
-	type event struct {
-		Name  string         `json:"name"`
-		Phase string         `json:"ph"`
-		At    float64        `json:"ts"`
-		For   float64        `json:"dur,omitempty"`
-		PID   int            `json:"pid"`
-		TID   int            `json:"tid"`
-		Args  map[string]any `json:"args,omitempty"`
-	}
-	events := []event{{Name: "process_name", Phase: "M", Args: map[string]any{"name": "pipeline"}}}
-	for i := range s.Tasks {
-		st := s.Stages[i]
-		events = append(events, event{Name: "thread_name", Phase: "M", TID: i,
-			Args: map[string]any{"name": fmt.Sprintf("device %d: %s", i, st.Name)}})
-	}
-	for _, run := range r.Runs {
-		name := "forward"
-		if run.Backward {
-			name = "backward"
-		}
-		events = append(events, event{Name: fmt.Sprintf("%s %d", name, run.MicroBatch), Phase: "X", At: run.Start * 1e6,
-			For: (run.End - run.Start) * 1e6, TID: run.Stage})
-	}
-	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events})
 }
 
 // GPipe orders tasks as GPipe does: all forward passes, then all backward passes in reverse.

@@ -1,8 +1,6 @@
 package devicepipe
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -136,27 +134,6 @@ func TestErrors(t *testing.T) {
 	} {
 		if _, err := Simulate(s, Power{}); err == nil || !strings.HasPrefix(err.Error(), "not a schedule of a pipeline: ") {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestTrace(t *testing.T) {
-	s := &Schedule{equal(2, 1, 2), GPipe(2, 3, true)}
-	r, err := Simulate(s, Power{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := r.WriteTrace(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	var trace struct{ TraceEvents []map[string]any }
-	if err := json.Unmarshal(b.Bytes(), &trace); err != nil || len(trace.TraceEvents) != 1+2+12 {
-		t.Fatalf("%d events, %v", len(trace.TraceEvents), err)
-	}
-	for i, want := range []string{"pipeline", "device 0: " + s.Stages[0].Name, "device 1: " + s.Stages[1].Name} {
-		if args := trace.TraceEvents[i]["args"].(map[string]any); args["name"] != want {
-			t.Errorf("track %d is %v, expected %q", i, args["name"], want)
 		}
 	}
 }
