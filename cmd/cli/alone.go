@@ -127,9 +127,15 @@ func stageProgress(show func(milp.Progress)) func(string, milp.Progress) {
 	return func(_ string, p milp.Progress) { show(p) }
 }
 
-// writeAlone writes what a method says of its answer.
+// writeAlone writes how a method has ended and what it has found, beside the greedy answer.
 func writeAlone(b *bytes.Buffer, a *answers.Alone) {
-	writeSolved(b, a.Method, a.Status, a.Stop, a.Seconds, a.Objective, a.Bound, a.Gap, a.Greedy)
+	end := ""
+	if a.Stop != milp.Complete.String() {
+		end = ", stopped: " + a.Stop
+	}
+	row(b, "method", "%s: %s in %s%s", a.Method, a.Status, duration(a.Seconds), end)
+	row(b, "objective", "%s, bound %s, gap %s; greedy %s", duration(a.Objective), duration(a.Bound),
+		gapText(a.Objective, a.Bound), duration(a.Greedy))
 	if a.ThroughputPerSecond != nil && a.GreedyThroughputPerSecond != nil {
 		row(b, "simulated", "%s, greedy %s", perSecond(*a.ThroughputPerSecond), perSecond(*a.GreedyThroughputPerSecond))
 	}

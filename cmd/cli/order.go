@@ -55,7 +55,7 @@ func newJoint() *cobra.Command {
 			if r.Choice == nil {
 				return
 			}
-			row(b, "objective", "%s, bound %s, gap %s", duration(o.Objective), duration(o.Bound), percent(o.Gap()))
+			row(b, "objective", "%s, bound %s, gap %s", duration(o.Objective), duration(o.Bound), gapText(o.Objective, o.Bound))
 			row(b, "of which", "labels %s, stores and loads %s", duration(r.LabelSeconds), duration(r.MoveSeconds))
 			if given, err := joint.Solve(context.Background(), p, "greedy", joint.Options{}); err == nil && given.Choice != nil {
 				row(b, "greedy", "%s", duration(given.Objective))
@@ -98,7 +98,7 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 	row(b, "status", "%s", res.Status)
 	if res.HasOrder() {
 		row(b, what, "%s%s (bound %s, gap %s)", decimal(res.Cost), costUnit(p, res.Objective), decimal(res.Bound),
-			percent(res.Gap()))
+			gapText(res.Cost, res.Bound))
 		if res.Objective == ordering.Traffic {
 			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 		}

@@ -225,12 +225,8 @@ func solveText(what string, p milp.Progress, number func(float64) string) string
 		}
 		return number(v)
 	}
-	gap := "unknown"
-	if g := p.Gap(); !math.IsInf(g, 0) && !math.IsNaN(g) {
-		gap = percent(g)
-	}
 	return fmt.Sprintf("%s: best %s, bound %s, gap %s after %s", what, known(p.Objective), known(p.Bound),
-		gap, harness.Wait(p.Seconds))
+		gapText(p.Objective, p.Bound), harness.Wait(p.Seconds))
 }
 
 // chunks shows how many chunks have been tried.

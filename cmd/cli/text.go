@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 )
 
@@ -146,20 +146,12 @@ func known[T any](x *T, write func(T) string) string {
 	return write(*x)
 }
 
-// writeSolved prints how a method has ended and what it has found, beside the greedy
-// answer. Objectives and seconds are times; a gap that is nil is unknown.
-func writeSolved(b *bytes.Buffer, method, status, stop string, seconds, objective, bound float64,
-	gap *float64, greedy float64) {
-	end := ""
-	if stop != milp.Complete.String() {
-		end = ", stopped: " + stop
+// gapText writes a gap, if the bound says something.
+func gapText(objective, bound float64) string {
+	if g := (solve.Outcome{Objective: objective, Bound: bound}).Gap(); !math.IsInf(g, 0) && !math.IsNaN(g) {
+		return percent(g)
 	}
-	text := "unknown"
-	if gap != nil {
-		text = percent(*gap)
-	}
-	row(b, "method", "%s: %s in %s%s", method, status, duration(seconds), end)
-	row(b, "objective", "%s, bound %s, gap %s; greedy %s", duration(objective), duration(bound), text, duration(greedy))
+	return "unknown"
 }
 
 const (

@@ -149,11 +149,6 @@ type Progress struct {
 	Seconds  float64 // since the start of Solve
 }
 
-// Gap is as in [Solution].
-func (p Progress) Gap() float64 {
-	return (&Solution{Objective: p.Objective, Bound: p.Bound}).Gap()
-}
-
 // Value is the value of v. It panics if the solution has no values.
 func (s *Solution) Value(v Var) float64 {
 	if s.Values == nil {

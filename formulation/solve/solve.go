@@ -232,9 +232,14 @@ type Outcome struct {
 	Stop             milp.Stop // Complete if Status is Optimal or Infeasible
 }
 
-// Gap is as in [milp.Solution].
+// Gap is how far the objective is above the bound, as a share of that: +Inf where the bound says nothing.
 func (o Outcome) Gap() float64 {
-	return (&milp.Solution{Objective: o.Objective, Bound: o.Bound}).Gap()
+	if o.Objective == o.Bound {
+		return 0
+	} else if o.Bound <= 0 {
+		return math.Inf(1)
+	}
+	return o.Objective/o.Bound - 1
 }
 
 // Judge is the status of an answer with a solution or without, and whether its cost

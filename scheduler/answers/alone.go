@@ -43,7 +43,7 @@ type Alone struct {
 	Stop      string   `json:"stop"`   // complete, or what cut the method short: time, cancelled, memory
 	Objective float64  `json:"objective"`
 	Bound     float64  `json:"bound"`
-	Gap       *float64 `json:"gap"` // of the objective; nil: nothing is known
+	Gap       *float64 `json:"gap"` // of the objective above the bound, as a share of that; nil: nothing is known
 	Seconds   float64  `json:"seconds"`
 	Greedy    float64  `json:"greedy_objective"`
 
@@ -159,7 +159,7 @@ func (a *Alone) wrap(err error) error { return fmt.Errorf("%s on %s: %w", a.Mode
 func (a *Alone) solved(status milp.Status, stop milp.Stop, objective, bound float64, began time.Time) {
 	a.Status, a.Stop, a.Objective, a.Bound, a.Seconds = status.String(), stop.String(), objective, bound,
 		time.Since(began).Seconds()
-	if gap := (&milp.Solution{Objective: objective, Bound: bound}).Gap(); !math.IsInf(gap, 0) {
+	if gap := (solve.Outcome{Objective: objective, Bound: bound}).Gap(); !math.IsInf(gap, 0) {
 		a.Gap = &gap
 	}
 }

@@ -30,7 +30,7 @@ type Exact struct {
 	Schemes float64 `json:"best_schemes_s"`
 	Kernels float64 `json:"best_kernels_s"`
 	Best    float64 `json:"best_s"`
-	// Gap is (Rule - Bound) / Rule: how much AStitch can lose at most.
+	// Gap is Rule / Bound - 1: how much longer than the best AStitch takes at most.
 	Gap float64 `json:"astitch_gap"`
 }
 
@@ -315,8 +315,8 @@ func exact(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error
 			e.Proof += " (" + why + ")"
 		}
 	}
-	if e.Rule > 0 {
-		e.Gap = (e.Rule - e.Bound) / e.Rule
+	if e.Bound > 0 {
+		e.Gap = e.Rule/e.Bound - 1
 	}
 	p, err := fusion.Finish("exact", g, m, list, func(from, to model.OpID) string {
 		return "a library call between them, or faster apart"

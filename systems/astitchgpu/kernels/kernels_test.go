@@ -73,7 +73,7 @@ func TestMethods(t *testing.T) {
 				if e := r.Exact; (e != nil) != (method == "exact") {
 					t.Errorf("%s on %s, %s: exact %+v", name, preset, method, e)
 				} else if e != nil && (math.Abs(e.Best-r.Summary.MemorySeconds) > 1e-9*e.Best || e.Bound > e.Best*(1+1e-9) ||
-					e.Rule < e.Best*(1-1e-9) ||
+					e.Rule < e.Best*(1-1e-9) || e.Bound > 0 && e.Rule > e.Bound*(1+e.Gap)*(1+1e-9) ||
 					e.Kernels < e.Best*(1-1e-9) || e.Schemes < e.Best*(1-1e-9)) {
 					t.Errorf("%s on %s: %+v, the plan takes %g s", name, preset, e, r.Summary.MemorySeconds)
 				}
