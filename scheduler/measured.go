@@ -214,7 +214,8 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 		}
 		best.Schedule = made.Schedule
 	}
-	by := j.Kept
+	by := map[string]string{"own": "the method's first", "other": "a later one of the method's",
+		"greedy": "the greedy one"}[j.Kept]
 	if st.keep == nil {
 		at := *d
 		at.Schedule = &schedule.Schedule{}
@@ -223,12 +224,16 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 			return err
 		}
 		if o := x.time(ctx, &at); o.Err == nil && o.Ps < best.Ps {
-			best, j.Apart, d.values, by = o, true, at.values, by+" (with addresses apart)"
+			best, j.Apart, d.values, by = o, true, at.values, by+", with addresses apart"
 		}
 	}
-	if a.Judged = j; by != "own" {
-		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; of %d answers the simulator kept the %s one: %.4g ms, the method's own "+
-			"takes %.4g", a.Note, len(others)+2, by, float64(best.Ps)*1e-9, j.Own*1e3), "; ")
+	if a.Judged = j; j.Kept != "own" || j.Apart {
+		faster := ""
+		if j.Own > 0 {
+			faster = fmt.Sprintf(", %.4g times as fast as the method's first was", j.Own*1e12/float64(best.Ps))
+		}
+		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; of %d answers the simulator kept %s%s", a.Note, len(others)+2, by,
+			faster), "; ")
 		if st.keep == nil {
 			*d.Schedule = *best.Schedule
 		} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
@@ -147,6 +148,9 @@ func TestExactMemoryByAllParameters(t *testing.T) {
 	if j := answer.Judged; j.Kept != "other" || j.Best >= min(j.Own, j.Greedy) ||
 		exact.MovedSeconds(plan.Schedule, plan.Cost) <= answer.Objective {
 		t.Errorf("%+v of the answer %+v", j, answer)
+	} else if want := "the simulator kept a later one of the method's, "; !strings.Contains(answer.Note, want) ||
+		strings.Contains(answer.Note, " ms") {
+		t.Errorf("%q, want %q and a ratio", answer.Note, want)
 	}
 }
 
