@@ -45,8 +45,8 @@ func variantOf(name string, n, span int, labels []int) map[string]any {
 	return map[string]any{
 		"name": name, "description": "the variant " + name, "end_ticks": n * each,
 		"kinds": []string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix"},
-		"row": map[string]any{"batches_per_cluster": 2, "latency_s": float64(n*each) * 1e-9,
-			"throughput_per_s": 1e9 / float64(span), "kernels_dynamic": n, "mme_busy_share": 0.5,
+		"row": map[string]any{"batches_per_cluster": 2, "latency_s": float64(n*each) * 1.0123e-10,
+			"throughput_per_s": 1.23456789e11 / float64(span), "kernels_dynamic": n, "mme_busy_share": 0.5,
 			"moved_bytes": map[string]any{"ddr": 4096, "llb": 2048, "l1": 0}, "l1_peak_bytes_per_core": 16384,
 			"llb_peak_bytes": 32768},
 		"queues": []any{
@@ -399,6 +399,10 @@ func TestViewerInBrowser(t *testing.T) {
 	}
 	if got := js[string](b, `document.querySelector("#viewer-table tr.shown td").textContent`); got != "slow" {
 		t.Errorf("the table marks %q", got)
+	}
+	if got := js[string](b, `document.querySelector("#viewer-table tr.shown").cells[2].textContent + " ms, " +
+		document.querySelector("#viewer-table tr.shown").cells[3].textContent`); got != "0.04049 ms, 308,642" {
+		t.Errorf("the table has %q, want all digits", got)
 	}
 	picture = b.changed("another variant", picture)
 	b.choose("viewer-beside", "2")

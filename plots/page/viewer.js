@@ -701,7 +701,7 @@
   // compare fills the table of variants.
   function compare() {
     const table = $("viewer-table"), unit = configuration().unit;
-    const columns = [["Schedule", v => v.name], ["Chunk", v => v.row.batches_per_cluster], ["Latency (ms)", v => (v.row.latency_s * 1e3).toFixed(2)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, 4)], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
+    const columns = [["Schedule", v => v.name], ["Chunk", v => v.row.batches_per_cluster], ["Latency (ms)", v => digits(v.row.latency_s * 1e3, 4)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, v.row.throughput_per_s < 1e4 ? 4 : Math.ceil(Math.log10(v.row.throughput_per_s)))], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
       ["Over the one before (×)", (v, i) => i ? (v.row.throughput_per_s / variants()[i - 1].row.throughput_per_s).toFixed(2) : "–"], ["Kernels", v => v.row.kernels_dynamic], ["Matrix units busy, mean (%)", v => (100 * v.row.mme_busy_share).toFixed(1)],
       ["DDR moved", v => bytes(v.row.moved_bytes.ddr)], ["LLB moved", v => bytes(v.row.moved_bytes.llb)], ["L1 moved", v => bytes(v.row.moved_bytes.l1)], ["L1 peak", v => bytes(v.row.l1_peak_bytes_per_core)], ["LLB peak", v => bytes(v.row.llb_peak_bytes)]];
     const make = (tag, text, number) => {
