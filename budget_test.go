@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_176
+const total = 129_171
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7319,
+	"cmd/cli":                         7306,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -45,9 +45,9 @@ var budget = map[string]int{
 	"formulation/highs":               915,
 	"formulation/issue":               149,
 	"formulation/joint":               1473,
-	"formulation/milp":                908,
+	"formulation/milp":                903,
 	"formulation/ordering":            2965,
-	"formulation/solve":               313,
+	"formulation/solve":               318,
 	"formulation/split":               2075,
 	"formulation/tiling":              2195,
 	"hardware":                        3260,
@@ -81,7 +81,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         299,
-	"scheduler":                       7916,
+	"scheduler":                       7921,
 	"scheduler/answers":               1270,
 	"scheduler/explain":               868,
 	"scheduler/picture":               191,
@@ -108,7 +108,7 @@ var budget = map[string]int{
 	"systems/measured":                1828,
 	"systems/measured/calibration":    517,
 	"systems/mofang":                  338,
-	"systems/mofang/balance":          575,
+	"systems/mofang/balance":          578,
 	"systems/mofang/balancing":        1287,
 	"systems/mofang/devicepipe":       368,
 	"systems/mofang/layering":         401,

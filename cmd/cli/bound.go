@@ -62,31 +62,36 @@ func newBound() *cobra.Command {
 }
 
 func writeBound(b *bytes.Buffer, a *boundJSON) {
-	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch,
-		duration(a.Seconds), perSecond(a.ThroughputPerSecond))
+	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s (single batch)", a.Model, a.DType, a.Hardware,
+		a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
 	writeEstimates(b, a.Estimates)
 	row(b, "any fusion", "at least %s", duration(a.AnyFormSeconds))
 	if a.Fused != nil {
-		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds),
-			a.Fused.Resource, a.Fused.Term)
+		rowWrapped(b, "fused", fmt.Sprintf("at least %s with each attention as one operator: %s (%s)",
+			duration(a.Fused.Seconds), a.Fused.Resource, a.Fused.Term))
 	}
 	if any := a.AnyDivisionSeconds; any != nil {
 		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
 	}
-	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds),
-		a.Steady.Resource, a.Steady.Term)
+	rowWrapped(b, "steady", fmt.Sprintf("at least %s for each of many batches, at most %s (steady state): %s (%s)",
+		duration(a.Steady.Seconds), perSecond(float64(a.Batch)/a.Steady.Seconds), a.Steady.Resource, a.Steady.Term))
 	steady := map[string]string{}
 	for _, t := range a.Steady.Terms {
 		steady[t.Name+t.Resource] = duration(t.Seconds)
 	}
-	list(b, "", "<term|<resource|at least|steady", a.Terms, func(_ int, t bound.Term) []any {
+	writeTerms(b, "<term|<resource|at least|steady", a.Terms, steady)
+}
+
+// writeTerms prints columns of terms that limit something.
+func writeTerms(b *bytes.Buffer, columns string, terms []bound.Term, steady map[string]string) {
+	list(b, "", columns, terms, func(_ int, t bound.Term) []any {
 		if t.Seconds == 0 {
-			return nil // it limits nothing
+			return nil
 		}
-		return []any{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]}
+		return []any{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]}[:strings.Count(columns, "|")+1]
 	})
 }
 
@@ -162,10 +167,5 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	if t := v.GreedyThroughputPerSecond; t != nil {
 		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
 	}
-	list(b, "", "<term|<resource|at least", v.Terms, func(_ int, t bound.Term) []any {
-		if t.Seconds == 0 {
-			return nil // it limits nothing
-		}
-		return []any{t.Name, t.Resource, duration(t.Seconds)}
-	})
+	writeTerms(b, "<term|<resource|at least", v.Terms, nil)
 }

@@ -53,6 +53,13 @@ func TestCertify(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
+	bounds := strings.Join(strings.Fields(answer(t, "bound", "toy-fig5", "--batch", "4")), " ")
+	if !strings.Contains(bounds, "/s (single batch) limited") || !strings.Contains(bounds, "/s (steady state): ") {
+		t.Errorf("throughputs without what they are of:\n%s", bounds)
+	}
+	if strings.Contains(text, " 0 ns") {
+		t.Errorf("a term that limits nothing:\n%s", text)
+	}
 	data, err := os.ReadFile("net.certificate.json")
 	if err != nil {
 		t.Fatal(err)

@@ -73,13 +73,18 @@ func checkEfficiency(share float64) error {
 	return nil
 }
 
+// writeEnd prints how a method has ended.
+func writeEnd(b *bytes.Buffer, status milp.Status, stop milp.Stop) {
+	row(b, "status", "%s", status)
+	if stop != milp.Complete {
+		row(b, "stopped by", "%s", stop)
+	}
+}
+
 func (a *layeringJSON) write(b *bytes.Buffer) {
 	row(b, "model", "%s (%s) on %s, batch %d", printable(a.Model), a.DType, printable(a.Hardware), a.Batch)
 	row(b, "method", "%s", a.Method)
-	row(b, "status", "%s", a.Status)
-	if a.Stop != milp.Complete {
-		row(b, "stopped by", "%s", a.Stop)
-	}
+	writeEnd(b, a.Status, a.Stop)
 	row(b, "latency", "%s (one by one %s, greedily %s)", duration(a.Seconds), duration(a.Sequential), duration(a.Greedy))
 	row(b, "bound", "%s", duration(a.Bound))
 	row(b, "utilisation", "%s", percent(a.Utilization))
@@ -142,10 +147,7 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices,
 		printable(a.Server), a.Batch)
 	row(b, "method", "%s, passes in the order %s", a.Method, a.Order)
-	row(b, "status", "%s", a.Status)
-	if a.Stop != milp.Complete {
-		row(b, "stopped by", "%s", a.Stop)
-	}
+	writeEnd(b, a.Status, a.Stop)
 	row(b, "micro-batches", "%d of up to %s", a.MicroBatches, plural(a.Samples, "sample"))
 	row(b, "batch", "%s, %s", duration(a.Simulated.Seconds), perSecond(a.Throughput))
 	row(b, "fill, drain", "%s, %s", duration(a.Simulated.FillSeconds), duration(a.Simulated.DrainSeconds))

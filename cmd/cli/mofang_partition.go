@@ -49,10 +49,7 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 	row(b, "graph", "%s: %s, %s", printable(filepath.Base(p.Name)), plural(len(p.Nodes), "node"),
 		plural(len(p.Edges), "edge"))
 	row(b, "method", "%s", a.Method)
-	row(b, "status", "%s", a.Status)
-	if a.Stop != milp.Complete {
-		row(b, "stopped by", "%s", a.Stop)
-	}
+	writeEnd(b, a.Status, a.Stop)
 	if a.Reason != "" {
 		row(b, "reason", "%s", a.Reason)
 	}

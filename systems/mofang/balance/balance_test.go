@@ -45,7 +45,7 @@ func operators(t *testing.T, name string, batch int64) (*streams.Device, []strea
 
 // On every network that fits: exact <= mofang <= greedy.
 func TestLayerOperators(t *testing.T) {
-	for _, name := range []string{"inception-v3", "resnet50", "squeezenet", "inception-v1"} {
+	for _, name := range []string{"inception-v3", "resnet50", "squeezenet", "inception-v1", "vgg16"} {
 		d, ops := operators(t, name, 1)
 		got := map[string]*Layering{}
 		for _, m := range LayerMethods() {
@@ -65,6 +65,11 @@ func TestLayerOperators(t *testing.T) {
 		t.Logf("%s: sequential %.4g, greedy %.4g, mofang %.4g, exact %.4g ms, %d sets", name, 1e3*got["sequential"].Seconds,
 			1e3*got["greedy"].Seconds, 1e3*got["mofang"].Seconds, 1e3*got["exact"].Seconds, got["exact"].Sets)
 		const eps = 1 + 1e-9
+		for m, r := range got {
+			if (r.Status == milp.Optimal) != (r.Seconds <= r.Bound*eps) {
+				t.Errorf("%s, %s: %s at %v s, bound %v", name, m, r.Status, r.Seconds, r.Bound)
+			}
+		}
 		if e := got["exact"]; e.Status != milp.Optimal || e.Seconds > eps*got["mofang"].Seconds ||
 			got["mofang"].Seconds > eps*got["greedy"].Seconds {
 			t.Errorf("%s: %s %v, mofang %v, greedy %v", name, e.Status, e.Seconds, got["mofang"].Seconds, got["greedy"].Seconds)

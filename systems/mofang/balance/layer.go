@@ -123,6 +123,9 @@ func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []
 		out.Seconds += l.Seconds
 		out.Layers = append(out.Layers, l)
 	}
+	if out.Stop == milp.Complete && out.Seconds <= out.Bound*(1+1e-9) {
+		out.Status = milp.Optimal
+	}
 	if out.Seconds > 0 {
 		out.Utilization = busy / out.Seconds
 	}
