@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 type transformer struct {
 	Seq, Layers, Hidden, Heads, FFN int64
 	Vocabulary, TokenTypes          int64
+	Activation                      model.Kind // of the feed-forwards; "": Gelu
 }
 
 // build makes the network of a configuration: embeddings, then encoder layers. Tensors and operators of the encoder
@@ -63,10 +65,23 @@ func (b *sequences) features(x model.TensorID) int64 {
 	return s[len(s)-1]
 }
 
-// linear is a matrix product with learned weights and a bias.
+// product is a matrix product with learned weights.
+func (b *sequences) product(name string, x model.TensorID, out int64) model.TensorID {
+	return b.Op("MatMul", name, model.Attr{}, x, b.Param(name+".weight", b.dtype, b.features(x), out))
+}
+
+// linear is a product and a bias.
 func (b *sequences) linear(name string, x model.TensorID, out int64) model.TensorID {
-	y := b.Op("MatMul", name, model.Attr{}, x, b.Param(name+".weight", b.dtype, b.features(x), out))
+	y := b.product(name, x, out)
 	return b.Op("Add", name+".add", model.Attr{}, y, b.Param(name+".bias", b.dtype, out))
+}
+
+// images adds the layers of image networks.
+func (b *sequences) images() *images { return &images{b.Builder, b.dtype} }
+
+// root is a normalisation by the root mean square.
+func (b *sequences) root(name string, x model.TensorID) model.TensorID {
+	return b.Op("RMSNorm", name, model.Attr{Axis: 2}, x, b.Param(name+".scale", b.dtype, b.features(x)))
 }
 
 // norm is a layer normalisation over the last dimension, the features.
@@ -118,17 +133,22 @@ func (b *sequences) feedForward(name string, x model.TensorID, width int64, acti
 	return b.linear(name+".down", y, features)
 }
 
+// unmasked is the mask of encoder layers that have none.
+const unmasked model.TensorID = -1
+
 // layer is an encoder layer with the normalisations after the residuals (as published).
 func (b *sequences) layer(name string, x, mask model.TensorID, batch int64, c transformer) model.TensorID {
 	att := name + ".attention"
 	p := b.scores(att, x, batch, c)
-	p = b.Op("Add", att+".scores.mask", model.Attr{}, p, mask)
+	if mask != unmasked {
+		p = b.Op("Add", att+".scores.mask", model.Attr{}, p, mask)
+	}
 	y := b.attend(att, p, x, batch, c)
 	y = b.Op("Add", att+".residual", model.Attr{}, y, x)
 	x = b.norm(att+".norm", y)
 
 	ffn := name + ".ffn"
-	y = b.feedForward(ffn, x, c.FFN, "Gelu")
+	y = b.feedForward(ffn, x, c.FFN, cmp.Or(c.Activation, "Gelu"))
 	y = b.Op("Add", ffn+".residual", model.Attr{}, y, x)
 	return b.norm(ffn+".norm", y)
 }

@@ -33,12 +33,9 @@ func (c speech) build(name string, opt Options) (*model.Graph, error) {
 	}
 	t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads}
 	x := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels)
-	for i, channels := range []int64{1, c.Hidden} {
-		conv := fmt.Sprintf("subsampling.conv%d", i+1)
-		x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
-			Pads: []int64{1, 1, 1, 1}, Group: 1},
-			x, b.Param(conv+".weight", opt.DType, c.Hidden, channels, 3, 3), b.Param(conv+".bias", opt.DType, c.Hidden))
-		x = b.Op("Relu", fmt.Sprintf("subsampling.relu%d", i+1), model.Attr{}, x)
+	for i := range 2 {
+		x = b.images().biased(fmt.Sprintf("subsampling.conv%d", i+1), x, square(c.Hidden, 3, 2))
+		x = b.images().relu(fmt.Sprintf("subsampling.relu%d", i+1), x)
 	}
 	x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
 	x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, c.Hidden * (c.Mels / 4)}}, x)
@@ -84,8 +81,7 @@ func (b *sequences) relativeAttention(att string, x, distances model.TensorID, b
 	u := b.Op("Add", att+".content.query", model.Attr{}, q, b.Param(att+".content.bias", b.dtype, c.Heads, 1, each))
 	u = b.Op("MatMul", att+".content", model.Attr{}, u, k)
 
-	r := b.Op("MatMul", att+".distance", model.Attr{}, distances,
-		b.Param(att+".distance.weight", b.dtype, c.Hidden, c.Hidden))
+	r := b.product(att+".distance", distances, c.Hidden)
 	r = b.Op("Reshape", att+".distance.heads", model.Attr{Shape: []int64{span, c.Heads, each}}, r)
 	r = b.Op("Transpose", att+".distance.transpose", model.Attr{Perm: []int64{1, 2, 0}}, r)
 	v := b.Op("Add", att+".position.query", model.Attr{}, q, b.Param(att+".position.bias", b.dtype, c.Heads, 1, each))

@@ -78,14 +78,14 @@ func (d *decoding) product(name string, x model.TensorID, out int64) model.Tenso
 	if d.Positions > 0 {
 		return d.linear(name, x, out)
 	}
-	return d.Op("MatMul", name, model.Attr{}, x, d.Param(name+".weight", d.dtype, d.features(x), out))
+	return d.sequences.product(name, x, out)
 }
 
 func (d *decoding) norm(name string, x model.TensorID) model.TensorID {
 	if d.Positions > 0 {
 		return d.sequences.norm(name, x)
 	}
-	return d.Op("RMSNorm", name, model.Attr{Axis: 2}, x, d.Param(name+".scale", d.dtype, d.features(x)))
+	return d.root(name, x)
 }
 
 // heads cuts a projection of x into heads: [batch, head, token, feature].

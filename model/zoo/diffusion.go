@@ -109,10 +109,7 @@ func (c diffusion) selfAttention(name string, opt Options) (*model.Graph, error)
 }
 
 func (u *unet) conv(name string, x model.TensorID, out, kernel, stride int64) model.TensorID {
-	pad := kernel / 2
-	x = u.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
-		Pads: []int64{pad, pad, pad, pad}, Group: 1},
-		x, u.Param(name+".weight", u.dtype, out, u.channel, kernel, kernel), u.Param(name+".bias", u.dtype, out))
+	x = u.images().biased(name, x, square(out, kernel, stride))
 	u.channel, u.side = out, u.side/stride
 	return x
 }
@@ -169,8 +166,8 @@ func (u *unet) attention(name string, x model.TensorID) model.TensorID {
 func (u *unet) attend(name string, x, of model.TensorID, n, rows int64) model.TensorID {
 	c := u.features(x)
 	heads := func(what string, x model.TensorID, n int64, perm ...int64) model.TensorID {
-		y := u.Op("MatMul", name+what, model.Attr{}, x, u.Param(name+what+".weight", u.dtype, u.features(x), c))
-		y = u.Op("Reshape", name+what+".heads", model.Attr{Shape: []int64{u.batch, n, u.Heads, c / u.Heads}}, y)
+		y := u.Op("Reshape", name+what+".heads", model.Attr{Shape: []int64{u.batch, n, u.Heads, c / u.Heads}},
+			u.product(name+what, x, c))
 		return u.Op("Transpose", name+what+".transpose", model.Attr{Perm: perm}, y)
 	}
 	q := heads(".query", x, n, 0, 2, 1, 3)

@@ -77,8 +77,7 @@ func (c recommender) build(name string, opt Options) (*model.Graph, error) {
 func (b *sequences) perceptron(name string, x model.TensorID, widths []int64, last model.Kind) model.TensorID {
 	for i, w := range widths {
 		layer := fmt.Sprintf("%s.fc%d", name, i)
-		x = b.Op("Gemm", layer, model.Attr{TransB: true}, x,
-			b.Param(layer+".weight", b.dtype, w, b.features(x)), b.Param(layer+".bias", b.dtype, w))
+		x = b.images().linear(layer, x, w)
 		if i < len(widths)-1 {
 			x = b.Op("Relu", layer+".relu", model.Attr{}, x)
 		} else {

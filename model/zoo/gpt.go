@@ -19,12 +19,9 @@ func (c decoderLayer) build(name string, opt Options) (*model.Graph, error) {
 	b := &sequences{model.NewBuilder(name), opt.DType}
 	hidden := c.Heads * c.Width
 	x := b.Input("x", opt.DType, opt.Batch, c.Tokens, hidden)
-	product := func(name string, y model.TensorID, out int64) model.TensorID {
-		return b.Op("MatMul", name, model.Attr{}, y, b.Param(name+".weight", opt.DType, b.features(y), out))
-	}
 	heads := func(name string, perm ...int64) model.TensorID {
 		y := b.Op("Reshape", name+".heads", model.Attr{Shape: []int64{opt.Batch, c.Tokens, c.Heads, c.Width}},
-			product(name, x, hidden))
+			b.product(name, x, hidden))
 		return b.Op("Transpose", name+".transpose", model.Attr{Perm: perm}, y)
 	}
 	query, key, value := heads("query", 0, 2, 1, 3), heads("key", 0, 2, 3, 1), heads("value", 0, 2, 1, 3)
@@ -38,8 +35,8 @@ func (c decoderLayer) build(name string, opt Options) (*model.Graph, error) {
 	y := b.Op("Transpose", "context.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}},
 		b.Op("MatMul", "context", model.Attr{}, p, value))
 	y = b.Op("Reshape", "context.merge", model.Attr{Shape: []int64{opt.Batch, c.Tokens, hidden}}, y)
-	y = product("output", y, hidden)
-	b.Output(product("ffn.down", product("ffn.up", y, 4*hidden), hidden))
+	y = b.product("output", y, hidden)
+	b.Output(b.product("ffn.down", b.product("ffn.up", y, 4*hidden), hidden))
 	return b.Build()
 }
 

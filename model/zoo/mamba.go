@@ -42,14 +42,6 @@ type mamba struct {
 	batch int64
 }
 
-func (m *mamba) product(name string, x model.TensorID, out int64) model.TensorID {
-	return m.Op("MatMul", name, model.Attr{}, x, m.Param(name+".weight", m.dtype, m.features(x), out))
-}
-
-func (m *mamba) root(name string, x model.TensorID) model.TensorID {
-	return m.Op("RMSNorm", name, model.Attr{Axis: 2}, x, m.Param(name+".scale", m.dtype, m.features(x)))
-}
-
 func (m *mamba) split(name string, x model.TensorID, parts ...int64) []model.TensorID {
 	out := m.OpN("Split", name, model.Attr{Axis: 2, Splits: parts}, x)
 	if m.Err() != nil {

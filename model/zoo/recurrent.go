@@ -118,7 +118,6 @@ type reader struct {
 func (c reader) build(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, 1, c.Height, c.Width)
-	in := int64(1)
 	for i, l := range []struct {
 		out, kernel, pad int64
 		norm             bool
@@ -129,21 +128,18 @@ func (c reader) build(name string, opt Options) (*model.Graph, error) {
 		{512, 3, 1, true, [2]int64{}}, {512, 3, 1, true, [2]int64{2, 1}}, {512, 2, 0, false, [2]int64{}},
 	} {
 		conv := fmt.Sprintf("conv%d", i+1)
-		x = b.Op("Conv", conv, model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
-			Pads: []int64{l.pad, l.pad, l.pad, l.pad}, Group: 1},
-			x, b.Param(conv+".weight", opt.DType, l.out, in, l.kernel, l.kernel), b.Param(conv+".bias", opt.DType, l.out))
+		w := square(l.out, l.kernel, 1)
+		w.Pads = around(l.pad, l.pad)
+		x = b.biased(conv, x, w)
 		if l.norm {
-			x = b.Op("BatchNorm", conv+".bn", model.Attr{}, x, b.Param(conv+".bn.scale", opt.DType, l.out),
-				b.Param(conv+".bn.bias", opt.DType, l.out),
-				b.Const(conv+".bn.mean", opt.DType, nil, l.out), b.Const(conv+".bn.variance", opt.DType, nil, l.out))
+			x = b.norm(conv+".bn", x)
 		}
-		x = b.Op("Relu", conv+".relu", model.Attr{}, x)
+		x = b.relu(conv+".relu", x)
 		if l.pool[0] > 0 {
 			x = b.Op("MaxPool", conv+".pool",
 				model.Attr{Kernel: []int64{l.pool[0], l.pool[1]}, Strides: []int64{l.pool[0], l.pool[1]},
 					Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}}, x)
 		}
-		in = l.out
 	}
 	if b.Err() != nil {
 		return b.Build()
@@ -153,7 +149,7 @@ func (c reader) build(name string, opt Options) (*model.Graph, error) {
 		b.Fail(fmt.Errorf("an image of %d rows leaves %d, expected one", c.Height, s[2]))
 	}
 	r := newCell(&sequences{b.Builder, opt.DType})
-	x = r.Op("Reshape", "sequence", model.Attr{Shape: []int64{opt.Batch, in, s[3]}}, x)
+	x = r.Op("Reshape", "sequence", model.Attr{Shape: []int64{opt.Batch, s[1], s[3]}}, x)
 	x = r.Op("Transpose", "sequence.transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
 	zero := r.Input("initial_state", opt.DType, opt.Batch, c.Hidden)
 	for l := range 2 {

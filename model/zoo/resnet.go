@@ -101,11 +101,16 @@ func (b *images) conv(name string, x model.TensorID, out, kernel, stride int64) 
 	return b.convolve(name, x, square(out, kernel, stride))
 }
 
+// biased is a convolution with a bias.
+func (b *images) biased(name string, x model.TensorID, w window) model.TensorID {
+	w.Bias = true
+	return b.convolve(name, x, w)
+}
+
 // rectified is a convolution and a ReLU, without a normalisation between: the
 // networks of before 2015. The operators are called after the layer.
 func (b *images) rectified(name string, x model.TensorID, w window) model.TensorID {
-	w.Bias = true
-	return b.relu(name+".relu", b.convolve(name, x, w))
+	return b.relu(name+".relu", b.biased(name, x, w))
 }
 
 // pool is a square MaxPool or AveragePool, padded alike on all sides.

@@ -161,8 +161,7 @@ func (b *sequences) mergePatches(name string, x model.TensorID, g *grid) model.T
 	}
 	x = b.Op("Concat", name+".concat", model.Attr{Axis: 3}, parts...)
 	x = b.norm(name+".norm", x)
-	x = b.Op("MatMul", name+".reduce", model.Attr{}, x,
-		b.Param(name+".reduce.weight", b.dtype, 4*g.Features, 2*g.Features))
+	x = b.product(name+".reduce", x, 2*g.Features)
 	g.Side, g.Features = g.Side/2, 2*g.Features
 	return x
 }

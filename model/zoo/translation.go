@@ -17,14 +17,13 @@ type translator struct {
 // values of earlier tokens kept. The likeliest token is the next one's input (greedy decoding).
 func (c translator) build(name string, opt Options) (*model.Graph, error) {
 	r := newCell(attentive(name, opt, c.Hidden, c.Heads))
-	t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
+	t := transformer{Seq: c.Source, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN, Activation: "Relu"}
 	table := r.Param("embedding.weight", opt.DType, c.Alphabet, c.Hidden)
 	x := r.Op("Gather", "source.embedding", model.Attr{}, table, r.Input("source", model.I32, opt.Batch, c.Source))
 	x = r.scale("source.scale", x, "embedding.scale")
 	x = r.Op("Add", "source.position", model.Attr{}, x, r.Const("positions", opt.DType, nil, c.Source, c.Hidden))
 	for i := range c.Layers {
-		layer := fmt.Sprintf("encoder.layer%d", i)
-		x = r.encoderLayer(layer, x, opt.Batch, t)
+		x = r.layer(fmt.Sprintf("encoder.layer%d", i), x, unmasked, opt.Batch, t)
 	}
 	// Keys and values of the encoder's result, once for each layer.
 	one := transformer{Seq: 1, Hidden: c.Hidden, Heads: c.Heads}
@@ -65,14 +64,6 @@ func (c translator) build(name string, opt Options) (*model.Graph, error) {
 		r.Output(next)
 	}
 	return r.Build()
-}
-
-// encoderLayer is a layer with the normalisations after the residuals, without a mask.
-func (b *sequences) encoderLayer(layer string, x model.TensorID, batch int64, t transformer) model.TensorID {
-	y := b.attend(layer+".attention", b.scores(layer+".attention", x, batch, t), x, batch, t)
-	x = b.norm(layer+".attention.norm", b.Op("Add", layer+".attention.residual", model.Attr{}, y, x))
-	y = b.feedForward(layer+".ffn", x, t.FFN, "Relu")
-	return b.norm(layer+".ffn.norm", b.Op("Add", layer+".ffn.residual", model.Attr{}, y, x))
 }
 
 // decoder adds the steps of one: every token shares the weights of a layer.
@@ -138,15 +129,11 @@ func (c hearing) build(name string, opt Options) (*model.Graph, error) {
 	if c.Frames%4 != 0 || c.Mels%4 != 0 {
 		b.Fail(fmt.Errorf("%d frames of %d features cannot be quartered", c.Frames, c.Mels))
 	}
-	t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN}
+	t := transformer{Seq: c.Frames / 4, Hidden: c.Hidden, Heads: c.Heads, FFN: c.FFN, Activation: "Relu"}
 	const channels = 64
-	x, in := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels), int64(1)
+	x := b.Input("frames", opt.DType, opt.Batch, 1, c.Frames, c.Mels)
 	for i := range 2 {
-		conv := fmt.Sprintf("subsampling.conv%d", i+1)
-		x = b.Op("Conv", conv, model.Attr{Strides: []int64{2, 2}, Dilations: []int64{1, 1},
-			Pads: []int64{1, 1, 1, 1}, Group: 1},
-			x, b.Param(conv+".weight", opt.DType, channels, in, 3, 3), b.Param(conv+".bias", opt.DType, channels))
-		x, in = b.Op("Relu", conv+".relu", model.Attr{}, x), channels
+		x = b.images().rectified(fmt.Sprintf("subsampling.conv%d", i+1), x, square(channels, 3, 2))
 	}
 	x = b.Op("Transpose", "subsampling.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, x)
 	x = b.Op("Reshape", "subsampling.flatten", model.Attr{Shape: []int64{opt.Batch, t.Seq, channels * (c.Mels / 4)}}, x)
@@ -154,7 +141,7 @@ func (c hearing) build(name string, opt Options) (*model.Graph, error) {
 	x = b.Op("Add", "position", model.Attr{}, x, b.Const("positions", opt.DType, nil, t.Seq, c.Hidden))
 	x = b.norm("norm", x)
 	for i := range c.Layers {
-		x = b.encoderLayer(fmt.Sprintf("encoder.layer%d", i), x, opt.Batch, t)
+		x = b.layer(fmt.Sprintf("encoder.layer%d", i), x, unmasked, opt.Batch, t)
 	}
 	b.Output(x)
 	return b.Build()

@@ -59,14 +59,11 @@ func (b *sequences) visionLayer(name string, x model.TensorID, batch, ffn int64,
 // patches cuts an image into squares and projects each to out features: a
 // convolution with a stride as large as its kernel.
 func (b *sequences) patches(name string, x model.TensorID, out, size int64) model.TensorID {
-	return b.Op("Conv", name, model.Attr{Strides: []int64{size, size}, Dilations: []int64{1, 1},
-		Pads: []int64{0, 0, 0, 0}, Group: 1},
-		x, b.Param(name+".weight", b.dtype, out, 3, size, size), b.Param(name+".bias", b.dtype, out))
+	return b.images().biased(name, x, valid(out, size, size))
 }
 
 // classify ends a network with the probabilities of classes.
 func (b *sequences) classify(x model.TensorID, classes int64) {
-	x = b.Op("Gemm", "head.fc", model.Attr{TransB: true}, x,
-		b.Param("head.fc.weight", b.dtype, classes, b.features(x)), b.Param("head.fc.bias", b.dtype, classes))
+	x = b.images().linear("head.fc", x, classes)
 	b.Output(b.Op("Softmax", "head.softmax", model.Attr{Axis: 1}, x))
 }
