@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_171
+const total = 129_111
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_367
+const core = 100_310
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -50,7 +50,7 @@ var budget = map[string]int{
 	"formulation/solve":               318,
 	"formulation/split":               2075,
 	"formulation/tiling":              2195,
-	"hardware":                        3260,
+	"hardware":                        3257,
 	"hardware/chips":                  199,
 	"hardware/cost":                   566,
 	"hardware/isa":                    740,
@@ -60,22 +60,22 @@ var budget = map[string]int{
 	"heuristics/graphturbo":           2585,
 	"heuristics/tiles":                1103,
 	"heuristics/tvm":                  497,
-	"internal/certificate":            638,
+	"internal/certificate":            619,
 	"internal/heap":                   53,
 	"internal/interp":                 533,
 	"internal/literature":             414,
 	"internal/safefile":               110,
 	"internal/strict":                 372,
 	"internal/suggest":                75,
-	"model":                           3631,
-	"model/grain":                     400,
+	"model":                           3627,
+	"model/grain":                     396,
 	"model/network":                   243,
 	"model/onnx":                      7244,
 	"model/schedule":                  5908,
-	"model/schedulefile":              1536,
-	"model/simplify":                  2176,
+	"model/schedulefile":              1533,
+	"model/simplify":                  2174,
 	"model/structure":                 1064,
-	"model/zoo":                       2702,
+	"model/zoo":                       2687,
 	"notebooks/show":                  71,
 	"plots":                           1703,
 	"plots/page":                      918,
@@ -100,7 +100,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
-	"systems/exchange/stablehlo":      3947,
+	"systems/exchange/stablehlo":      3937,
 	"systems/exchange/trace":          344,
 	"systems/explore":                 811,
 	"systems/kinds":                   247,

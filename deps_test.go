@@ -153,7 +153,7 @@ var mayImport = map[string][]string{
 	"systems/astitchgpu/tensorrt": {"model", "systems/astitchgpu/fusion", "systems/astitchgpu/simt"},
 	"systems/astitchgpu/xla":      {"model", "systems/astitchgpu/fusion", "systems/astitchgpu/simt"},
 	"systems/exchange/plans":      {"formulation/allocate"},
-	"systems/exchange/stablehlo":  {"internal/safefile", "model", "model/network"},
+	"systems/exchange/stablehlo":  {"internal/safefile", "model", "model/network", "model/onnx"},
 	"systems/exchange/trace":      {"hardware/isa", "hardware/sim"},
 	"systems/explore": {"experiments/harness", "hardware", "internal/suggest", "model", "model/grain",
 		"model/network", "plots", "recipes", "scheduler"},

@@ -268,6 +268,14 @@ func (f *fields) name(key, expected string) string {
 
 func (f *fields) has(key string) bool { return f.value[key] != nil }
 
+// optional reads a field that may be left out.
+func optional[T any](f *fields, key string, read func(key string) T) (v T) {
+	if f.has(key) {
+		v = read(key)
+	}
+	return v
+}
+
 // isNone reports whether a field has the value none.
 func (f *fields) isNone(key string) bool {
 	n := f.value[key]
@@ -302,7 +310,9 @@ func (f *fields) scaled(key, expected string, parse func(string, float64) (float
 	return v
 }
 
-func clockOf(text string, _ float64) (float64, bool) { return parseClock(text) }
+func (f *fields) clock(key string) float64 {
+	return f.scaled(key, expectClock, func(text string, _ float64) (float64, bool) { return parseClock(text) })
+}
 
 func (f *fields) bandwidth(key string) float64 { return f.scaled(key, expectBandwidth, parseBandwidth) }
 
@@ -354,7 +364,6 @@ func (f *fields) fraction(key, expected, unit string) float64 {
 	return v
 }
 
-// boolean reads an optional field.
 const expectGrid = "two or more whole numbers above zero such as 9x12"
 
 // grid reads "9x12".
@@ -388,6 +397,7 @@ func (f *fields) words(key, expected string) []string {
 	return words
 }
 
+// boolean reads an optional field.
 func (f *fields) boolean(key string, without bool) bool {
 	if !f.has(key) {
 		return without
@@ -449,10 +459,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 		s.Description = strings.TrimRight(f.name("description", "one line of text"), "\n")
 	}
 	// The clock comes first: other values may be given in its cycles.
-	s.ClockHz = f.scaled("clock", expectClock, clockOf)
-	if f.has("clock_under_load") {
-		s.LoadClockHz = f.scaled("clock_under_load", expectClock, clockOf)
-	}
+	s.ClockHz, s.LoadClockHz = f.clock("clock"), optional(f, "clock_under_load", f.clock)
 	if s.ClockHz >= minClock && s.ClockHz <= maxClock {
 		d.clockHz = s.ClockHz
 	}
@@ -473,15 +480,9 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	s.DDRLink, _ = d.link(f, "ddr_link", false)
 	s.LaunchSeconds = f.time("launch")
 	s.SyncSeconds = f.time("sync")
-	if f.has("gap") {
-		s.GapSeconds = f.time("gap")
-	}
-	if f.has("matrix_start") {
-		s.MatrixStartSeconds = f.time("matrix_start")
-	}
-	if f.has("host") {
-		s.HostSeconds = f.time("host")
-	}
+	s.GapSeconds = optional(f, "gap", f.time)
+	s.MatrixStartSeconds = optional(f, "matrix_start", f.time)
+	s.HostSeconds = optional(f, "host", f.time)
 	s.Energy = d.energy(f, s.L1 != nil, s.LLB != nil)
 	return s
 }
@@ -495,9 +496,7 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasL1 bool) CoreType {
 		Name:  f.name("name", "a name for the core type"),
 		Count: f.count("count", maxCores),
 		HasL1: f.boolean("has_lb", hasL1),
-	}
-	if f.has("grid") {
-		t.Grid = f.grid("grid")
+		Grid:  optional(f, "grid", f.grid),
 	}
 	if f.has("runs") {
 		t.Runs = f.words("runs", "a list of "+list(operatorClasses))
@@ -533,15 +532,13 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	if f.has("operands") || f.has("results") {
 		u.OperandBytesPerSecond, u.ResultsHeld = f.bandwidth("operands"), f.count("results", maxResults)
 	}
-	if f.has("least") {
-		u.LeastCycles = f.cycles("least")
-	}
+	u.LeastCycles = optional(f, "least", f.cycles)
 	if f.has("in_flight") {
 		u.InFlight = f.count("in_flight", maxWidth)
 	}
 	u.Synchronous = f.boolean("synchronous", false)
 	if f.has("clock") {
-		if u.ClockHz = f.scaled("clock", expectClock, clockOf); u.ClockHz == 0 && !d.check.isBad(f.at("clock")) {
+		if u.ClockHz = f.clock("clock"); u.ClockHz == 0 && !d.check.isBad(f.at("clock")) {
 			f.wrong("clock", expectClock) // in the Spec, 0 stands for the chip's
 		}
 	}

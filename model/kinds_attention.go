@@ -192,14 +192,10 @@ type AttentionDims struct {
 
 // AttentionDims returns those of the box r of op's output; nil: all of it.
 func (g *Graph) AttentionDims(op *Op, r Region) AttentionDims {
-	in := make([]*Tensor, len(op.Inputs))
-	for i, id := range op.Inputs {
-		in[i] = g.Tensors[id]
-	}
 	if r == nil {
 		r = Whole(g.Tensors[op.Outputs[0]].Shape)
 	}
-	return attentionDims(op, in, r)
+	return attentionDims(op, g.inputs(op), r)
 }
 
 func attentionDims(op *Op, in []*Tensor, r Region) AttentionDims {

@@ -67,14 +67,14 @@ func registerReductions() {
 	register(&KindInfo{Kind: "CumSum", Class: ReductionClass, Doc: "running sum along Axis", minIn: 1, maxIn: 1,
 		infer:      inferCumSum,
 		access:     func(op *Op, in []*Tensor, out Shape, _, _ int) []Access { return fullAlong(out, op.Attr.Axis) },
-		sequential: func(op *Op, _ Shape) []int64 { return []int64{op.Attr.Axis} },
+		sequential: alongAxis,
 		vector:     simple(1)})
 	register(&KindInfo{Kind: "TopK", Class: ReductionClass,
 		Doc: "the Splits[0] largest elements along Axis, and their positions", minIn: 1, maxIn: 1,
 		infer:      inferTopK,
 		access:     func(op *Op, in []*Tensor, _ Shape, _, _ int) []Access { return fullAlong(in[0].Shape, op.Attr.Axis) },
 		second:     I64,
-		sequential: topKSequential,
+		sequential: alongAxis,
 		// A heap of k elements sees all n; spread over the 2k results.
 		vector: topKWork})
 
@@ -287,7 +287,7 @@ func inferTopK(op *Op, in []*Tensor) ([]Shape, error) {
 	return []Shape{s, s.Clone()}, nil
 }
 
-func topKSequential(op *Op, _ Shape) []int64 {
+func alongAxis(op *Op, _ Shape) []int64 {
 	return []int64{op.Attr.Axis}
 }
 

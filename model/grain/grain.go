@@ -113,16 +113,17 @@ type rule func(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, 
 
 var (
 	common = map[model.Kind]rule{
-		"RMSNorm":   rmsNorm,
-		"GroupNorm": groupNorm,
+		"RMSNorm":   normalised(rmsNorm),
+		"GroupNorm": normalised(groupNorm),
 		"Silu":      gated("Sigmoid"),
 		"HardSwish": gated("HardSigmoid"),
 		"Mish":      gated("Softplus", "Tanh"),
 	}
 	rulesOf = map[Grain]map[model.Kind]rule{
-		Framework: with(common, map[model.Kind]rule{"LayerNorm": moments, "Gather": bag, "Gelu": cdf}),
-		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Gelu": gelu,
-			"Softmax": softmax}),
+		Framework: with(common, map[model.Kind]rule{"LayerNorm": normalised(moments), "Gather": bag,
+			"Gelu": cdf}),
+		Primitive: with(common, map[model.Kind]rule{"LayerNorm": normalised(layerNorm), "Gather": lookUp,
+			"Gelu": gelu, "Softmax": softmax}),
 	}
 )
 
@@ -197,6 +198,17 @@ func epsilon(variant string) (float64, bool) {
 	return eps, true
 }
 
+// normalised is a rule of a normalisation with an epsilon.
+func normalised(rule func(*expander, *model.Op, []model.TensorID, float64) (model.TensorID, bool)) rule {
+	return func(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
+		eps, ok := epsilon(op.Attr.Variant)
+		if !ok {
+			return 0, false
+		}
+		return rule(e, op, in, eps)
+	}
+}
+
 // root is the square root of the mean square of x over axes, with epsilon.
 func (e *expander) root(x model.TensorID, axes []int64, eps float64) model.TensorID {
 	v := e.part("square", "Mul", model.Attr{}, x, x)
@@ -220,11 +232,7 @@ func (e *expander) affine(x, divisor model.TensorID, params []model.TensorID) (m
 	panic("grain: no divisor")
 }
 
-func layerNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
-	eps, ok := epsilon(op.Attr.Variant)
-	if !ok {
-		return 0, false
-	}
+func layerNorm(e *expander, op *model.Op, in []model.TensorID, eps float64) (model.TensorID, bool) {
 	axes := trailing(e, op)
 	x := e.part("subtract", "Sub", model.Attr{}, in[0], e.reduce("mean", "ReduceMean", axes, in[0]))
 	return e.affine(x, e.root(x, axes, eps), in[1:])
@@ -233,11 +241,7 @@ func layerNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, 
 // moments is a layer normalisation as tf.nn.moments and tf.nn.batch_normalization make it,
 // with which TensorFlow 1 and Keras write layer normalisations: the squared difference
 // from the mean is used for the variance only, and x is scaled and shifted once.
-func moments(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
-	eps, ok := epsilon(op.Attr.Variant)
-	if !ok {
-		return 0, false
-	}
+func moments(e *expander, op *model.Op, in []model.TensorID, eps float64) (model.TensorID, bool) {
 	axes := trailing(e, op)
 	mean := e.reduce("mean", "ReduceMean", axes, in[0])
 	scale := e.part("reciprocal", "Reciprocal", model.Attr{},
@@ -253,19 +257,11 @@ func moments(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bo
 	return e.last("Add", model.Attr{}, x, e.part("shift", "Sub", model.Attr{}, in[2], shift))
 }
 
-func rmsNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
-	eps, ok := epsilon(op.Attr.Variant)
-	if !ok {
-		return 0, false
-	}
+func rmsNorm(e *expander, op *model.Op, in []model.TensorID, eps float64) (model.TensorID, bool) {
 	return e.affine(in[0], e.root(in[0], trailing(e, op), eps), in[1:])
 }
 
-func groupNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
-	eps, ok := epsilon(op.Attr.Variant)
-	if !ok {
-		return 0, false
-	}
+func groupNorm(e *expander, op *model.Op, in []model.TensorID, eps float64) (model.TensorID, bool) {
 	s := e.from.Tensor(op.Inputs[0]).Shape
 	groups := []int64{s[0], op.Attr.Group, s.Elements() / (s[0] * op.Attr.Group)}
 	x := e.part("groups", "Reshape", model.Attr{Shape: groups}, in[0])

@@ -133,8 +133,11 @@ func (b *builder) away(group int, index int64) bool {
 	return i >= 0 && b.s.Away(i)
 }
 
-// step finds the step that runs a layer of an instance, or -1.
+// step finds the step that runs a layer of an instance, or -1; it says nothing of another cluster's.
 func (b *builder) step(at string, group int, index int64, layer int) int {
+	if b.away(group, index) {
+		return -1
+	}
 	i := b.find(group, index)
 	if i < 0 {
 		b.say(at, "there is no instance %d of group %d", index, group)
@@ -173,9 +176,6 @@ func (b *builder) nests() {
 	}
 	for k, x := range b.plan.Nests {
 		at := fmt.Sprintf("nests[%d]", k)
-		if b.away(x.Group, x.Index) {
-			continue
-		}
 		i := b.step(at, x.Group, x.Index, x.Layer)
 		if i < 0 {
 			continue
@@ -203,9 +203,6 @@ func (b *builder) stages() {
 	field := make([]string, len(s.Steps))
 	for k, x := range b.plan.Memory.Stages {
 		at := fmt.Sprintf("memory.stages[%d]", k)
-		if b.away(x.Group, x.Index) {
-			continue
-		}
 		i := b.step(at, x.Group, x.Index, x.Layer)
 		if i < 0 {
 			continue

@@ -31,16 +31,15 @@ func FuseAttention(g *model.Graph) (*model.Graph, int, error) {
 		return e.g, 0, nil
 	}
 	unread := func() { deadCode(e) } // reshapes and transpositions, constants
-	for _, change := range []func(){func() {}, unread, e.keyParts, unread} {
+	for _, change := range []func(){func() {}, unread, e.keyParts} {
 		change()
 		if err := e.commit(); err != nil {
 			return nil, 0, fmt.Errorf("simplify: attention: %w", err)
 		}
 	}
-	if err := e.g.Validate(); err != nil {
-		return nil, 0, fmt.Errorf("simplify: attention: %w", err)
-	}
-	return e.g, n, nil
+	unread()
+	g, err := e.finished("attention")
+	return g, n, err
 }
 
 // found is an attention in a graph.

@@ -1,7 +1,6 @@
 package simplify
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/dsasched/dsasched/model"
@@ -75,8 +74,5 @@ func BiasApart(g *model.Graph) (*model.Graph, error) {
 		op.Inputs, op.Outputs = op.Inputs[:2:2], []model.TensorID{e.result(op.Name+".product", out.Shape, out.DType)}
 		e.put("Add", op.Name+".bias", &model.Attr{}, out.ID, op.Outputs[0], e.constant(bias))
 	}
-	if err := cmp.Or(e.commit(), e.g.Validate()); err != nil {
-		return nil, fmt.Errorf("simplify: biases: %w", err)
-	}
-	return e.g, nil
+	return e.finished("biases")
 }

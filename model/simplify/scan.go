@@ -56,20 +56,18 @@ func TakeApart(g *model.Graph, split func(norm *model.Op) bool, parts func(*Scan
 	if len(made) == 0 {
 		return e.g, nil
 	}
-	if err := e.commit(); err != nil {
-		return nil, fmt.Errorf("simplify: parts: %w", err)
+	g, err := e.finished("parts")
+	if err != nil {
+		return nil, err
 	}
-	if err := e.g.Validate(); err != nil {
-		return nil, fmt.Errorf("simplify: parts: %w", err)
-	}
-	e.g.Together = make([][]model.OpID, len(made))
+	g.Together = make([][]model.OpID, len(made))
 	for i, ops := range made {
 		for _, op := range ops {
-			e.g.Together[i] = append(e.g.Together[i], op.ID)
+			g.Together[i] = append(g.Together[i], op.ID)
 		}
-		slices.Sort(e.g.Together[i])
+		slices.Sort(g.Together[i])
 	}
-	return e.g, nil
+	return g, nil
 }
 
 // scan grows the scan that a running sum is of; nil: something else reads a large tensor, or makes one.

@@ -1,6 +1,7 @@
 package simplify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -105,6 +106,14 @@ func (e *editor) commit() error {
 	}
 	e.reset()
 	return nil
+}
+
+// finished is the graph with all changes; what names them in an error.
+func (e *editor) finished(what string) (*model.Graph, error) {
+	if err := cmp.Or(e.commit(), e.g.Validate()); err != nil {
+		return nil, fmt.Errorf("simplify: %s: %w", what, err)
+	}
+	return e.g, nil
 }
 
 // find follows replacements; a pass calls resolve before it looks at an

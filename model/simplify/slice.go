@@ -1,7 +1,6 @@
 package simplify
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -199,10 +198,7 @@ func Slice(g *model.Graph, parts []int64) (*model.Graph, error) {
 	if !cut {
 		return e.g, nil
 	}
-	if err := cmp.Or(e.commit(), e.g.Validate()); err != nil {
-		return nil, fmt.Errorf("simplify: slices: %w", err)
-	}
-	return e.g, nil
+	return e.finished("slices")
 }
 
 // slice puts n parts in the place of a feed-forward. Sums are the first operand of the next one, so that one part runs

@@ -11,22 +11,12 @@ import (
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/onnx"
 )
 
-// Options adjust an import as onnx.Options do.
-type Options struct {
-	// Batch, if positive, is the batch size to import at: the leading dimension of the first argument that is
-	// no weight, and what follows it. 0 keeps the file's.
-	Batch int64
-	// Dims binds dimensions "?" of arguments by name, such as arg0.1 of %arg0.
-	Dims map[string]int64
-	// Float, if not nil, is the type that all floating-point tensors become.
-	Float *model.DType
-	// AllowUnknown imports operators outside the table as work of one operation per output element.
-	AllowUnknown bool
-	// Warn, if not nil, is called with what was not taken literally.
-	Warn func(string)
-}
+// Options adjust an import as they do that of ONNX files. The batch is the leading dimension of the first argument that
+// is no weight, and what follows it; Dims binds dimensions "?" of arguments by name, such as arg0.1 of %arg0.
+type Options = onnx.Options
 
 // maxBytes bounds a file. Compilers leave large constants out or write them as blobs.
 const maxBytes = 1 << 30
