@@ -38,7 +38,8 @@ func (c *call) run() (err error) {
 	defer caught(&err)
 	n, r := c.node, c.row
 	if r == nil {
-		return c.withoutRow()
+		c.withoutRow()
+		return nil
 	}
 	if len(n.attrs) > 64 {
 		return fmt.Errorf("has %d attributes", len(n.attrs))
@@ -64,22 +65,20 @@ func (c *call) run() (err error) {
 			c.in = append(c.in, nil)
 			continue
 		}
-		if err := c.addInput(name); err != nil {
-			return err
-		}
+		c.addInput(name)
 	}
 	for len(c.in) < r.maxIn {
 		c.in = append(c.in, nil)
 	}
-	if !c.fold() {
-		if r.build == nil {
-			if c.opt.AllowUnknown {
-				return c.unknown()
-			}
-			c.unsupported("%s", c.whyNotFolded())
-		} else {
-			r.build(c)
-		}
+	switch {
+	case c.fold():
+	case r.build != nil:
+		r.build(c)
+	case c.opt.AllowUnknown:
+		c.unknown()
+		return nil
+	default:
+		c.unsupported("%s", c.whyNotFolded())
 	}
 	for i, o := range n.outputs {
 		if o != "" && c.values[o] == nil && c.used[o] {
@@ -90,38 +89,31 @@ func (c *call) run() (err error) {
 }
 
 // addInput adds a value to the inputs.
-func (c *call) addInput(name string) error {
+func (c *call) addInput(name string) {
 	v, err := c.value(name)
-	if err != nil {
-		return err
-	}
-	if v.lost {
-		return &notSupported{lostInput}
+	if check(err); v.lost {
+		c.unsupported(lostInput)
 	}
 	c.in = append(c.in, v)
-	return nil
 }
 
 // withoutRow is run for an operator that is not in the table.
-func (c *call) withoutRow() error {
+func (c *call) withoutRow() {
 	n := c.node
 	if !c.opt.AllowUnknown || refused[operator{n.domain, n.op}] != "" {
-		return &notSupported{whyUnknown(n)}
+		c.unsupported("%s", whyUnknown(n))
 	}
 	for _, name := range n.inputs {
-		if name == "" {
-			continue
-		}
-		if err := c.addInput(name); err != nil {
-			return err
+		if name != "" {
+			c.addInput(name)
 		}
 	}
-	return c.unknown()
+	c.unknown()
 }
 
 // unknown imports the node as work of one operation per output element. Its shape and type are those that the file
 // declares, or else those of its first input that is no constant.
-func (c *call) unknown() error {
+func (c *call) unknown() {
 	var like *value
 	for _, v := range c.in {
 		if v != nil && (like == nil || like.constant && !v.constant) {
@@ -135,7 +127,7 @@ func (c *call) unknown() error {
 		shape, dt, ok := c.stated(o)
 		if !ok {
 			if like == nil {
-				return &notSupported{fmt.Sprintf("neither known nor is the shape of output %d (%q) declared", i, o)}
+				c.unsupported("neither known nor is the shape of output %d (%q) declared", i, o)
 			}
 			if shape == nil {
 				shape = like.shape
@@ -158,7 +150,6 @@ func (c *call) unknown() error {
 					c.node.name, c.node.op, shownDomain(c.node.domain), o))
 		}
 	}
-	return nil
 }
 
 // stated is the file's declaration of a value; ok if that is all, else what is missing is nil.
@@ -598,9 +589,7 @@ func (c *call) hollow(kind model.Kind, name string, attr model.Attr, in []arg, n
 		ts[i] = &model.Tensor{Shape: a.v.shape, DType: a.v.dtype}
 	}
 	shapes, dts, err := model.Infer(&model.Op{Kind: kind, Attr: &attr}, ts)
-	if err != nil {
-		panic(bail{err})
-	}
+	check(err)
 	vs := make([]*value, len(shapes))
 	var have []int // the results with elements
 	var left []string

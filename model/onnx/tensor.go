@@ -98,7 +98,7 @@ func (d *decoder) tensor(h field, t *tensorProto) {
 			p.external = d.int(h) == 1
 		}
 	})
-	d.check(t.finish(p))
+	check(t.finish(p))
 	count := int64(len(t.ints) + len(t.floats))
 	if t.far != nil {
 		count = t.dims.Elements() // as if they were here

@@ -75,7 +75,8 @@ func caught(err *error) {
 // fail ends the decoding.
 func (d *decoder) fail(format string, args ...any) { panic(bail{fmt.Errorf(format, args...)}) }
 
-func (d *decoder) check(err error) {
+// check ends the work that caught waits for, if there is an error.
+func check(err error) {
 	if err != nil {
 		panic(bail{err})
 	}
@@ -102,7 +103,7 @@ func (d *decoder) left() int64 { return d.end - d.pos }
 
 func (d *decoder) varint() uint64 {
 	v, err := d.tryVarint()
-	d.check(err)
+	check(err)
 	return v
 }
 
@@ -133,7 +134,7 @@ func (d *decoder) moved(n int, err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	d.check(err)
+	check(err)
 }
 
 // announced checks that n bytes are there.
@@ -148,7 +149,7 @@ func (d *decoder) skip(n int64) {
 	d.announced(n)
 	if buffered := int64(d.br.Buffered()); d.seeker != nil && n > buffered {
 		_, err := d.seeker.Seek(n-buffered, io.SeekCurrent)
-		d.check(err)
+		check(err)
 		d.br.Reset(d.seeker)
 		d.pos += n
 		return
@@ -200,7 +201,7 @@ func (d *decoder) fields(what string, f func(field)) {
 		if d.end == math.MaxInt64 && errors.Is(err, io.ErrUnexpectedEOF) && d.br.Buffered() == 0 {
 			return
 		}
-		d.check(err)
+		check(err)
 		num, typ := protowire.DecodeTag(tag)
 		if num < protowire.MinValidNumber {
 			d.fail("%s has a field with number %d", what, num)

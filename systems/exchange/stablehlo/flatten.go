@@ -100,12 +100,21 @@ func callee(o *op) string {
 }
 
 // flatten puts the functions that a module's network calls in their places.
-func flatten(funcs []*function) (*source, error) {
+func flatten(funcs []*function) (n *source, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
 	f, err := entry(funcs)
 	if err != nil {
 		return nil, err
 	}
-	n := &source{}
+	n = &source{}
 	fl := &flattener{n: n, funcs: map[string]*function{}}
 	for _, f := range funcs {
 		fl.funcs[f.name] = f
@@ -113,17 +122,18 @@ func flatten(funcs []*function) (*source, error) {
 	for i := range f.args {
 		a := &f.args[i]
 		if !a.typ.tensor {
-			return nil, errorAt(a.at, "", "argument %s has type %s, expected a tensor", a.name, a.typ)
+			failAt(a.at, "", "argument %s has type %s, expected a tensor", a.name, a.typ)
 		}
 		n.args = append(n.args, fl.value(strings.TrimPrefix(a.name, "%"), a.typ, nil))
 		n.args[i].arg = a
 	}
-	if n.results, err = fl.inline(f, n.args, ""); err != nil {
-		return nil, err
-	}
+	n.results = fl.inline(f, n.args, "")
 	n.exchange()
 	return n, nil
 }
+
+// failAt ends flatten with an error.
+func failAt(at position, op, format string, args ...any) { panic(errorAt(at, op, format, args...)) }
 
 // exchange puts x w in the place of (w x)^T, which JAX prints of a layer that is mapped over a batch: what is then on
 // the right is read as weights are.
@@ -199,40 +209,34 @@ func (fl *flattener) value(name string, t tensorType, by *flat) *val {
 }
 
 // inline adds the operators of a function that is called with args.
-func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, error) {
+func (fl *flattener) inline(f *function, args []*val, prefix string) []*val {
 	if slices.Contains(fl.stack, f.name) || len(fl.stack) > maxNesting {
-		return nil, errorAt(f.at, "", "function @%s calls itself", f.name)
+		failAt(f.at, "", "function @%s calls itself", f.name)
 	}
 	if fl.calls++; fl.calls > maxOps {
-		return nil, errorAt(f.at, "", "more than %d calls", maxOps)
+		failAt(f.at, "", "more than %d calls", maxOps)
 	}
 	fl.stack = append(fl.stack, f.name)
 	defer func() { fl.stack = fl.stack[:len(fl.stack)-1] }()
 	if len(args) != len(f.args) {
-		return nil, errorAt(f.at, "", "function @%s is called with %d arguments, expected %d", f.name, len(args), len(f.args))
+		failAt(f.at, "", "function @%s is called with %d arguments, expected %d", f.name, len(args), len(f.args))
 	}
 	env := &scope{names: map[string]*val{}}
 	for i, a := range f.args {
-		if err := fits(f, f.at, "takes", args[i], a.typ); err != nil {
-			return nil, err
-		}
+		fits(f, f.at, "takes", args[i], a.typ)
 		env.names[operandName(a.name)] = args[i]
 	}
-	in, at, err := fl.body(f.ops, env, prefix)
+	in, at := fl.body(f.ops, env, prefix)
 	switch {
-	case err != nil:
-		return nil, err
 	case at == nil:
-		return nil, errorAt(f.at, "", "function @%s does not return", f.name)
+		failAt(f.at, "", "function @%s does not return", f.name)
 	case f.out != nil && len(in) != len(f.out):
-		return nil, errorAt(*at, "", "function @%s returns %d values, expected %d", f.name, len(in), len(f.out))
+		failAt(*at, "", "function @%s returns %d values, expected %d", f.name, len(in), len(f.out))
 	}
 	for i, t := range f.out {
-		if err := fits(f, *at, "returns", in[i], t); err != nil {
-			return nil, err
-		}
+		fits(f, *at, "returns", in[i], t)
 	}
-	return in, nil
+	return in
 }
 
 // scope are the values that a body can read: its own, and those around a region.
@@ -251,54 +255,48 @@ func (s *scope) find(name string) *val {
 }
 
 // body adds the operators of a function or region, and gives what it returns and where.
-func (fl *flattener) body(ops []*op, env *scope, prefix string) ([]*val, *position, error) {
+func (fl *flattener) body(ops []*op, env *scope, prefix string) ([]*val, *position) {
 	for _, o := range ops {
 		in := make([]*val, len(o.operands))
 		for i, name := range o.operands {
 			if in[i] = env.find(name); in[i] == nil {
-				return nil, nil, errorAt(o.at, o.name, "reads %s, which is not defined before", strings.TrimSuffix(name, "#0"))
+				failAt(o.at, o.name, "reads %s, which is not defined before", strings.TrimSuffix(name, "#0"))
 			}
 		}
 		if o.name == "return" || o.name == "func.return" || short(o.name) == "return" {
-			return in, &o.at, nil
+			return in, &o.at
 		}
 		name := callee(o)
 		runs := short(o.name) == "while" || short(o.name) == "if" || short(o.name) == "case"
 		if name != "" || runs {
 			var out []*val
-			var err error
 			g := fl.funcs[name]
 			switch {
 			case runs:
 				name = o.name
-				out, err = fl.control(o, in, env, prefix)
+				out = fl.control(o, in, env, prefix)
 			case g == nil:
-				err = errorAt(o.at, o.name, "calls @%s, which the module does not hold", name)
+				failAt(o.at, o.name, "calls @%s, which the module does not hold", name)
 			default:
-				out, err = fl.inline(g, in, prefix+name+"/")
-			}
-			if err != nil {
-				return nil, nil, err
+				out = fl.inline(g, in, prefix+name+"/")
 			}
 			if len(out) != len(o.results) {
-				return nil, nil, errorAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
+				failAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
 			}
 			for i, r := range o.results {
 				if i < len(o.out) {
-					if err := fits(&function{name: name}, o.at, "returns", out[i], o.out[i]); err != nil {
-						return nil, nil, err
-					}
+					fits(&function{name: name}, o.at, "returns", out[i], o.out[i])
 				}
 				env.names[r] = out[i]
 			}
 			continue
 		}
 		if len(fl.n.ops) >= maxOps {
-			return nil, nil, errorAt(o.at, o.name, "more than %d operators when functions are put in place", maxOps)
+			failAt(o.at, o.name, "more than %d operators when functions are put in place", maxOps)
 		}
 		x := &flat{op: o, in: in}
 		if len(o.results) > 0 && len(o.results) != len(o.out) {
-			return nil, nil, errorAt(o.at, o.name, "has %d results and %d types", len(o.results), len(o.out))
+			failAt(o.at, o.name, "has %d results and %d types", len(o.results), len(o.out))
 		}
 		for i, r := range o.results {
 			name := prefix + strings.TrimSuffix(strings.TrimPrefix(r, "%"), "#0")
@@ -312,12 +310,10 @@ func (fl *flattener) body(ops []*op, env *scope, prefix string) ([]*val, *positi
 			}
 		}
 		fl.n.ops = append(fl.n.ops, x)
-		if err := fl.n.unite(x); err != nil {
-			return nil, nil, err
-		}
+		fl.n.unite(x)
 		x.count()
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
 // maxTurns bounds the turns of a loop, each of which has operators of its own.
@@ -325,33 +321,31 @@ const maxTurns = 1024
 
 // control puts the branch that is taken in the place of an operator, or the turns of a loop one after the other. What
 // decides must follow from constants.
-func (fl *flattener) control(o *op, in []*val, env *scope, prefix string) ([]*val, error) {
-	run := func(r *region, args []*val, prefix string) ([]*val, error) {
+func (fl *flattener) control(o *op, in []*val, env *scope, prefix string) []*val {
+	run := func(r *region, args []*val, prefix string) []*val {
 		if fl.calls++; fl.calls > maxOps {
-			return nil, errorAt(o.at, o.name, "more than %d turns and branches", maxOps)
+			failAt(o.at, o.name, "more than %d turns and branches", maxOps)
 		}
 		s := &scope{names: map[string]*val{}, around: env}
 		if len(args) != len(r.args) {
-			return nil, errorAt(o.at, o.name, "has a region of %d arguments for %d values", len(r.args), len(args))
+			failAt(o.at, o.name, "has a region of %d arguments for %d values", len(r.args), len(args))
 		}
 		for i, a := range r.args {
-			if err := fits(&function{name: o.name}, o.at, "takes", args[i], a.typ); err != nil {
-				return nil, err
-			}
+			fits(&function{name: o.name}, o.at, "takes", args[i], a.typ)
 			s.names[operandName(a.name)] = args[i]
 		}
-		out, at, err := fl.body(r.ops, s, prefix)
-		if err == nil && at == nil {
-			err = errorAt(o.at, o.name, "has a region that does not return")
+		out, at := fl.body(r.ops, s, prefix)
+		if at == nil {
+			failAt(o.at, o.name, "has a region that does not return")
 		}
-		return out, err
+		return out
 	}
 	if short(o.name) != "while" {
 		switch {
 		case len(in) != 1 || len(o.regions) == 0 || short(o.name) == "if" && len(o.regions) != 2:
-			return nil, errorAt(o.at, o.name, "has %d operands and %d branches", len(in), len(o.regions))
+			failAt(o.at, o.name, "has %d operands and %d branches", len(in), len(o.regions))
 		case in[0].num == nil:
-			return nil, errorAt(o.at, o.name, "branches that are chosen at run time are not read")
+			failAt(o.at, o.name, "branches that are chosen at run time are not read")
 		}
 		k := *in[0].num
 		if short(o.name) == "if" {
@@ -363,24 +357,19 @@ func (fl *flattener) control(o *op, in []*val, env *scope, prefix string) ([]*va
 		return run(o.regions[k], nil, prefix)
 	}
 	if len(o.regions) != 2 {
-		return nil, errorAt(o.at, o.name, "has %d regions, expected a condition and a body", len(o.regions))
+		failAt(o.at, o.name, "has %d regions, expected a condition and a body", len(o.regions))
 	}
 	for turn := 0; ; turn++ {
 		at := fmt.Sprintf("%sturn%d/", prefix, turn)
-		goes, err := run(o.regions[0], in, at)
-		switch {
-		case err != nil:
-			return nil, err
+		switch goes := run(o.regions[0], in, at); {
 		case len(goes) != 1 || goes[0].num == nil:
-			return nil, errorAt(o.at, o.name, "loops whose number of turns is known at run time only are not read")
+			failAt(o.at, o.name, "loops whose number of turns is known at run time only are not read")
 		case *goes[0].num == 0:
-			return in, nil
+			return in
 		case turn == maxTurns:
-			return nil, errorAt(o.at, o.name, "loops of more than %d turns are not read", maxTurns)
+			failAt(o.at, o.name, "loops of more than %d turns are not read", maxTurns)
 		}
-		if in, err = run(o.regions[1], in, at); err != nil {
-			return nil, err
-		}
+		in = run(o.regions[1], in, at)
 	}
 }
 
@@ -458,18 +447,17 @@ func (x *flat) count() {
 }
 
 // fits compares the type of a value that a function takes or returns with the one that is declared.
-func fits(f *function, at position, does string, v *val, t tensorType) error {
+func fits(f *function, at position, does string, v *val, t tensorType) {
 	if !v.typ.tensor || !t.tensor {
-		return nil
+		return
 	}
 	ok := v.typ.elem == t.elem && len(v.typ.shape) == len(t.shape)
 	for d := 0; ok && d < len(t.shape); d++ {
 		ok = v.typ.shape[d] == t.shape[d] || v.typ.shape[d] == dynamic || t.shape[d] == dynamic
 	}
 	if !ok {
-		return errorAt(at, "", "function @%s %s %s of type %s, expected %s", f.name, does, v.name, v.typ, t)
+		failAt(at, "", "function @%s %s %s of type %s, expected %s", f.name, does, v.name, v.typ, t)
 	}
-	return nil
 }
 
 // alike unites dimensions that have equal extents in both values.
@@ -484,13 +472,13 @@ func (n *source) alike(a, b *val, of func(d int) int) {
 func same(d int) int { return d }
 
 // unite finds which dimensions of an operator's results follow those of its operands.
-func (n *source) unite(x *flat) error {
+func (n *source) unite(x *flat) {
 	if len(x.out) == 0 || len(x.in) == 0 {
-		return nil
+		return
 	}
 	y, a := x.out[0], x.in[0]
 	if r := table[short(x.name)]; r != nil && r.in >= 0 && len(x.in) != r.in {
-		return errorAt(x.at, x.name, "has %d operands, expected %d", len(x.in), r.in)
+		failAt(x.at, x.name, "has %d operands, expected %d", len(x.in), r.in)
 	}
 	switch name := short(x.name); name {
 	case "broadcast_in_dim", "dynamic_broadcast_in_dim":
@@ -508,7 +496,7 @@ func (n *source) unite(x *flat) error {
 	case "dot_general", "dot":
 		p, err := x.product()
 		if err != nil {
-			return err
+			panic(err)
 		}
 		b := x.in[1]
 		for i, d := range p.lb {
@@ -532,7 +520,7 @@ func (n *source) unite(x *flat) error {
 	case "convolution":
 		c, err := x.convolution()
 		if err != nil {
-			return err
+			panic(err)
 		}
 		n.dims.Join(a.dims[c.in[0]], y.dims[c.out[0]])
 		n.dims.Join(x.in[1].dims[c.kernel[0]], y.dims[c.out[1]])
@@ -557,7 +545,7 @@ func (n *source) unite(x *flat) error {
 		n.alike(x.in[1], y, func(d int) int { return g.ofIndices(d, len(y.dims)) })
 	default:
 		if len(x.regions) > 0 && name != "reduce_window" && name != "sort" && name != "scatter" {
-			return nil
+			return
 		}
 		for _, v := range x.in { // element-wise, or along some dimensions that change
 			for _, y := range x.out {
@@ -567,7 +555,6 @@ func (n *source) unite(x *flat) error {
 			}
 		}
 	}
-	return nil
 }
 
 // list returns the integers of an attribute, under any of its names.
