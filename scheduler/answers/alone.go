@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -101,23 +100,13 @@ type AloneSplit struct {
 // alone makes the greedy schedule of a cluster's chunk.
 func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
 	opt AloneOptions) (*Alone, *comparer, error) {
-	if err := scheduler.CheckInput(net, machine, batch); err != nil {
-		return nil, nil, err
-	}
 	if method == "ilp" && opt.Solver == nil {
 		return nil, nil, fmt.Errorf("method %s %w", method, scheduler.ErrNoSolver)
 	}
-	r, err := recipes.Lookup("cross-layer")
+	c, spec, shares, err := newComparer(net, machine, batch, CompareOptions{Options: opt.Options})
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := opt.Level.Machine(machine)
-	if err != nil {
-		return nil, nil, err
-	}
-	shares := schedule.Shares(batch, spec.Clusters)
-	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch,
-		share: shares[0], seen: map[string]rated{}}
 	c.opt.Chunk = cmp.Or(c.opt.Chunk, c.share)
 	if c.opt.Chunk < 1 || c.opt.Chunk > c.share {
 		return nil, nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", c.opt.Chunk, c.share)
@@ -145,7 +134,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			return nil, nil, err
 		}
 	}
-	if c.base, err = r.Draft(ctx, g, spec, c.opt.Options); err != nil {
+	if c.base, err = c.recipe.Draft(ctx, g, spec, c.opt.Options); err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}

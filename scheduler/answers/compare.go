@@ -180,6 +180,28 @@ type comparer struct {
 	seen map[string]rated
 }
 
+// newComparer starts from GraphTurbo's full recipe with the picks of opt. spec is the machine as decisions see it,
+// shares are the batch elements of its clusters.
+func newComparer(net network.Network, machine *hardware.Spec, batch int64, opt CompareOptions) (c *comparer,
+	spec *hardware.Spec, shares []int64, err error) {
+	if err := scheduler.CheckInput(net, machine, batch); err != nil {
+		return nil, nil, nil, err
+	}
+	r, err := recipes.Lookup(recipes.Greedy)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if r, err = r.Replace(opt.Options, opt.Picks...); err != nil {
+		return nil, nil, nil, err
+	}
+	if spec, err = opt.Level.Machine(machine); err != nil {
+		return nil, nil, nil, err
+	}
+	shares = schedule.Shares(batch, spec.Clusters)
+	return &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
+		seen: map[string]rated{}}, spec, shares, nil
+}
+
 // Compare puts the answers of all strategies beside the greedy ones of GraphTurbo's full
 // schedule, decision by decision: objective, bound, and the throughput when only that
 // decision is replaced. If ctx ends first, it returns the rows so far and its error.
@@ -190,20 +212,15 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			return nil, fmt.Errorf("unknown decision %q%s", d, suggest.Expected(d, Comparisons()))
 		}
 	}
-	if err := scheduler.CheckInput(net, machine, batch); err != nil {
-		return nil, err
+	if opt.TimeLimitOnly = opt.TimeLimit > 0; !opt.TimeLimitOnly {
+		opt.WorkLimit = cmp.Or(opt.WorkLimit, programNodes)
 	}
-	r, err := recipes.Lookup("cross-layer")
+	opt.Share()
+	c, spec, shares, err := newComparer(net, machine, batch, opt)
 	if err != nil {
 		return nil, err
 	}
-	if r, err = r.Replace(opt.Options, opt.Picks...); err != nil {
-		return nil, err
-	}
-	spec, err := opt.Level.Machine(machine)
-	if err != nil {
-		return nil, err
-	}
+	r := c.recipe
 	known := ComparisonsOn(spec)
 	if len(opt.Decisions) == 0 {
 		opt.Decisions = known
@@ -214,13 +231,6 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				spec.Name, strings.Join(known, ", "))
 		}
 	}
-	shares := schedule.Shares(batch, spec.Clusters)
-	if opt.TimeLimitOnly = opt.TimeLimit > 0; !opt.TimeLimitOnly {
-		opt.WorkLimit = cmp.Or(opt.WorkLimit, programNodes)
-	}
-	opt.Share()
-	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
-		seen: map[string]rated{}}
 	if c.opt.Chunk != 0 && (c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0) {
 		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}
