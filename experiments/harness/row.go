@@ -208,12 +208,6 @@ func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int
 	}
 }
 
-// DoesNotFit reports whether an error says that a machine is too small for a network, or a program too large to be
-// simulated: to some experiments that is a result.
-func DoesNotFit(err error) bool {
-	return scheduler.TooLarge(err)
-}
-
 // must is a value that an experiment asks for by a name of its own: an error is a bug.
 func must[T any](v T, err error) T {
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/recipes"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // compared are the recipes of the comparison and of the breakdown.
@@ -114,7 +115,7 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	compute := cell.Run
 	cell.Run = func(ctx context.Context) (any, error) {
 		row, err := compute(ctx)
-		if harness.DoesNotFit(err) {
+		if scheduler.TooLarge(err) {
 			return harness.Row{Notes: []string{err.Error()}}, nil // a number that is missing
 		}
 		return row, err

@@ -46,19 +46,3 @@ func LaTeX(t *testing.T, name string, tables []byte) {
 		}
 	}
 }
-
-// LaTeXFiles compiles the tables in a folder of results, each experiment's by itself.
-func LaTeXFiles(t *testing.T, dir string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*.tex"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		LaTeX(t, filepath.Base(f), data)
-	}
-}

@@ -220,7 +220,7 @@ func (s systems) plan() (*harness.Plan, error) {
 
 // entry is a result under a name; that nothing fits is a result, too.
 func (p *place) entry(r *scheduler.Result, name string, err error) (any, error) {
-	if harness.DoesNotFit(err) {
+	if scheduler.TooLarge(err) {
 		return entry{Error: err.Error()}, nil
 	}
 	if err != nil {

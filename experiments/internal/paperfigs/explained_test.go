@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -27,7 +26,7 @@ func explained(t *testing.T, e harness.Experiment, data any) (dir string, claims
 	if err := e.Run(context.Background(), harness.Options{Out: out, Workers: 2}); err != nil {
 		t.Fatal(err)
 	}
-	harnesstest.LaTeXFiles(t, out)
+	compileTables(t, out)
 	dir = filepath.Join(out, e.Name)
 	first := filesOf(t, dir)
 	pictures := 0

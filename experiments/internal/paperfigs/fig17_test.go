@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -86,7 +85,7 @@ func TestFig17(t *testing.T) {
 		if err := fig17().experiment().Run(context.Background(), harness.Options{Out: dir, Workers: i + 1}); err != nil {
 			t.Fatal(err)
 		}
-		harnesstest.LaTeXFiles(t, dir)
+		compileTables(t, dir)
 		files, err := filepath.Glob(filepath.Join(dir, "fig17", "fig17*"))
 		if err != nil || len(files) < 3 {
 			t.Fatalf("found files %q, %v, expected at least the data, the text and a figure", files, err)
