@@ -468,3 +468,8 @@ func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 	}
 	return nil
 }
+
+// Sample is a random nest for step i of a planned schedule, or that of the rules, for tests of what runs on any nest.
+func Sample(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
+	return newSpace(s, newScratch(s), i, m).sample(r)
+}
