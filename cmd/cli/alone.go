@@ -52,7 +52,7 @@ func addSolving[A any](cmd *cobra.Command, methods []solve.Method, run func(cont
 			scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
 				TimeLimit: limit.value,
 				Progress:  stageProgress(show.solve(method.value, duration))})}
-		spec := try(hardware.Load(*common.accelerator))
+		spec := oneChip(*common.accelerator)
 		net := try(network.Open(args[0], common.network.options()))
 		if *start != "" {
 			check(needsExact(methods, method.value))

@@ -63,7 +63,7 @@ type toTune struct {
 
 func (f *kernelFlags) open(ctx context.Context, names []string) *toTune {
 	k := &toTune{opt: scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value}}
-	k.spec, k.recipe = try(hardware.Load(*f.accelerator)), try(recipes.Lookup(f.variant.value))
+	k.spec, k.recipe = oneChip(*f.accelerator), try(recipes.Lookup(f.variant.value))
 	for _, name := range names {
 		net := try(network.Open(name, f.network.options()))
 		net.Name = name

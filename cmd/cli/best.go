@@ -11,7 +11,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
@@ -72,7 +71,7 @@ func newBest() *cobra.Command {
 		heapFloor.Store(512 << 20)
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		spec := try(hardware.Load(*accelerator))
+		spec := oneChip(*accelerator)
 		net := try(network.Open(args[0], from.options()))
 		machine := try(scheduler.LevelAuto.Machine(spec))
 		given, fused := try2(certificate.Bounds(cmd.Context(), net, machine, batch.value))

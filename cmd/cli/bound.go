@@ -12,7 +12,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -41,7 +40,7 @@ func newBound() *cobra.Command {
 	accelerator, read := addHardware(cmd), addNetwork(cmd)
 	batch := addWholeBatch(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec := try(hardware.Load(*accelerator))
+		spec := oneChip(*accelerator)
 		machine := try(scheduler.LevelAuto.Machine(spec))
 		from := read.options()
 		net := try(network.Open(args[0], from))

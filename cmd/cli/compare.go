@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/answers"
@@ -46,7 +45,7 @@ func newCompare() *cobra.Command {
 				return usagef("--decision %q, expected some of %s", d, quoted(answers.Comparisons()))
 			}
 		}
-		spec := try(hardware.Load(*accelerator))
+		spec := oneChip(*accelerator)
 		src := try(network.Open(args[0], read.options()))
 		show := newStatus(cmd, *quiet)
 		known := answers.ComparisonsOn(spec)

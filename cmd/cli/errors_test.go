@@ -57,6 +57,7 @@ func TestBadInput(t *testing.T) {
 		{"hardware stcp921", 1, `unknown accelerator "stcp921" \(did you mean stcp920\?\)[^,]*(, v100x16)?\n`},
 		{"hardware stcp921 --yaml", 1, `unknown accelerator "stcp921"`},
 		{"hardware nosuch.yaml", 1, `nosuch\.yaml: no such file`},
+		{"bound toy-fig5 --hardware stcp920x4", 1, `stcp920x4 is a machine of 4 chips, expected one chip\n`},
 		{"hardware mistakes.yaml", 1,
 			`mistakes\.yaml:\d+: clusters: found "zero", expected .*; mistakes\.yaml:\d+: lunch: found an unknown field`},
 		{"schedule resnet50 --hardware mistakes.yaml", 1, `mistakes\.yaml:\d+: `},

@@ -198,6 +198,15 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// oneChip reads an accelerator, and refuses a machine of several chips.
+func oneChip(name string) *hardware.Spec {
+	spec, err := hardware.Load(name)
+	if several, bad := scheduler.OpenMachine(name); bad == nil && several.Chips != nil {
+		err = fmt.Errorf("%s is a machine of %d chips, expected one chip", name, several.Chips.Count)
+	}
+	return try(spec, err)
+}
+
 func addHardware(cmd *cobra.Command) *string {
 	name := cmd.Flags().String("hardware", "stcp920", "built-in accelerator or YAML `file`")
 	completeFlag(cmd, "hardware", completeHardware)

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/chips"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
@@ -44,7 +43,7 @@ func newLayering() *cobra.Command {
 			return usagef("--threshold is %v, expected 0 to 1", *threshold)
 		}
 		check(checkEfficiency(*share))
-		spec := try(hardware.Load(*accelerator))
+		spec := oneChip(*accelerator)
 		device := try(streams.NewDevice(spec, *share))
 		net := try(network.Open(args[0], read.options()))
 		g := try(net.Graph(batch.value))

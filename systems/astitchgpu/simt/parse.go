@@ -240,7 +240,7 @@ func scalars(data []byte) (values map[string]string, lines map[string]int, err e
 					return err
 				}
 			default:
-				return fmt.Errorf("line %d: %s is neither a value nor a mapping", v.Line, path)
+				return fmt.Errorf("line %d: %s is a list, expected a SIMT machine, whose fields have one value each", v.Line, path)
 			}
 		}
 		return nil

@@ -211,7 +211,7 @@ func TestBadDescriptions(t *testing.T) {
 		{"  shared: 96KiB               # recalled", "  shared: 97KiB # recalled",
 			`block.shared: found 99328B, expected at most the 98304B of sm.shared`},
 		{"    f32: 64 ", "    f31: 64 ", `sm.matrix.f32: missing`},
-		{"    f32: 64 ", "    f32: [1] ", `m.yaml: line 25: sm.matrix.f32 is neither a value nor a mapping`},
+		{"    f32: 64 ", "    f32: [1] ", `m.yaml: line 25: sm.matrix.f32 is a list, expected a SIMT machine, whose fields have one value each`},
 		{"registers: 65536 ", "registers: 100 ",
 			`sm.registers: found 100, expected at least 32 for each of the 1024 threads of a block`},
 		{"library_efficiency: 0.7 ", "library_efficiency: NaN ",
@@ -228,7 +228,7 @@ func TestBadDescriptions(t *testing.T) {
 			t.Errorf("%s -> %s: %v, want %s", c.from, c.to, err, c.want)
 		}
 		var e *hardware.Error
-		if !strings.Contains(c.want, "neither") && !strings.Contains(c.want, "YAML") &&
+		if !strings.Contains(c.want, "is a list") && !strings.Contains(c.want, "YAML") &&
 			!strings.Contains(c.want, "duplicate") && !errors.As(err, &e) {
 			t.Errorf("%s: %T, want a *hardware.Error", c.to, err)
 		}
