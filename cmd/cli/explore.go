@@ -312,10 +312,14 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 			}
 			cells = append(cells, size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
 		} else {
-			number := fmt.Sprintf("(%d)", len(failures)+1)
-			failures = append(failures, fmt.Sprintf("%s no schedule: %s", number, oneLine(e.Err)))
+			text := " no schedule: " + oneLine(e.Err)
+			k := slices.IndexFunc(failures, func(f string) bool { return strings.HasSuffix(f, ")"+text) })
+			if k < 0 {
+				k = len(failures)
+				failures = append(failures, fmt.Sprintf("(%d)%s", k+1, text))
+			}
 			cells = append(append(cells, "", "none"), make([]string, len(header)-len(shown)-3)...)
-			cells = append(cells, number)
+			cells = append(cells, fmt.Sprintf("(%d)", k+1))
 		}
 		rows = append(rows, cells)
 	}

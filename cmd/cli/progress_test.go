@@ -270,7 +270,15 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 		!strings.Contains(out, " none ") {
 		t.Errorf("stdout %q", out)
 	}
-	r := call(t, strings.Fields("compare-hardware toy-fig5 --hardware tiny.yaml --batch 4 --quiet --csv chips.csv")...)
+	r := call(t, strings.Fields("sweep toy-fig5 --set hardware=tiny.yaml --set batch=4 --set hardware.launch=*1,*2 -q")...)
+	if strings.Count(r.stdout, "(1)") != 3 || strings.Contains(r.stdout, "(2)") {
+		t.Errorf("one reason of two rows is told otherwise than once:\n%s", r.stdout)
+	}
+	out = answer(t, strings.Fields("schedule toy-fig5 --hardware stcp920x4 --clusters pipeline --variant l1 --quiet")...)
+	if _, row, _ := strings.Cut(out, "\nclusters "); strings.Index(row, "\n") > lineWidth {
+		t.Errorf("the row of clusters is wider than %d:\n%s", lineWidth, out)
+	}
+	r = call(t, strings.Fields("compare-hardware toy-fig5 --hardware tiny.yaml --batch 4 --quiet --csv chips.csv")...)
 	if r.status != exitFailure || !strings.HasPrefix(r.stderr, "dsasched: no point has a schedule: ") ||
 		!strings.Contains(r.stdout, "(1) no schedule") {
 		t.Errorf("%+v", r)

@@ -172,8 +172,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " (steady state)"
 	}
 	row(b, "throughput", "%s", text)
-	row(b, "latency", "%s (critical path or busiest unit alone: %s)", duration(a.LatencySeconds),
-		duration(a.BoundSeconds))
+	row(b, "latency", "%s (critical path or busiest unit alone: %s)", duration(a.LatencySeconds), duration(a.BoundSeconds))
 	text = energyText(a.EnergyJoules, a.AveragePowerWatts)
 	if e := a.Energy; e != nil {
 		of := func(joules float64) string { return percent(joules / *a.EnergyJoules) }
@@ -199,7 +198,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		a.Working.Cores, plural(a.Working.AllCores, holder))
 	if a.Clusters != scheduler.OverBatch.Name() {
 		idle := harness.Each(a.Time, func(t answers.TimeReport) string { return percent(t.IdleSeconds / a.LatencySeconds) })
-		row(b, "clusters", "divide by %s; idle %s", a.Clusters, strings.Join(idle, ", "))
+		rowWrapped(b, "clusters", fmt.Sprintf("divide by %s; idle %s", a.Clusters, strings.Join(idle, ", ")))
 	}
 	var tuned []string
 	for _, t := range a.Tuned {
@@ -219,14 +218,8 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		rowWrapped(b, "also tried", strings.Join(a.Also, "; "))
 	}
 	launches := a.Commands[isa.Launch]
-	text = fmt.Sprintf("%d launches", launches.Static)
-	if launches.Static == 1 {
-		text = "1 launch"
-	}
-	row(b, "kernels", "%s in a cluster's program, %d executed", text, launches.Dynamic)
-	for _, n := range a.Notes {
-		rowWrapped(b, "note", n)
-	}
+	row(b, "kernels", "%s in a cluster's program, %d executed", plural(int(launches.Static), "launch"), launches.Dynamic)
+	writeNotes(b, a.Notes)
 
 	fmt.Fprintf(b, "\n%s, %s\n", plural(len(a.Groups), "group"), plural(len(a.Order.Instances), "instance"))
 	writeGroups(b, a.Groups, full)
@@ -267,8 +260,6 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	row(b, "spills", "%s", spillText(a.Spills))
 
 	b.WriteByte('\n')
-	counts := func(c answers.Counts) []string { return []string{fmt.Sprint(c.Static), fmt.Sprint(c.Dynamic)} }
-	moved := func(c answers.ByteCounts) string { return size(c.Dynamic) }
 	var rows [][]string
 	for i, l := range []struct {
 		name   string
@@ -279,7 +270,8 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		if i == 1 && a.Memory.LLB.CapacityBytes == 0 {
 			continue
 		}
-		rows = append(rows, append([]string{l.name}, append(counts(l.writes), moved(l.moved))...))
+		rows = append(rows, []string{l.name, fmt.Sprint(l.writes.Static), fmt.Sprint(l.writes.Dynamic),
+			size(l.moved.Dynamic)})
 	}
 	writeTable(b, "lrrr", []string{"", "tensor writes: static", "dynamic", "bytes moved"}, rows)
 }
@@ -303,7 +295,6 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 		if n := len(g.Ops); n > 1 {
 			ops += " .. " + shorten(g.Ops[n-1], nameWidth)
 		}
-		levels := harness.Each(g.OutputLevels, strings.ToUpper)
 		cores := g.Bindings[0]
 		if len(g.Bindings) > 1 && full {
 			cores = strings.Join(g.Bindings, " or ")
@@ -314,7 +305,7 @@ func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 			split = "too big"
 		}
 		rows = append(rows, []string{g.Name, ops, fmt.Sprint(len(g.Ops)), split, fmt.Sprint(g.Instances), cores,
-			strings.Join(levels, ", ")})
+			strings.Join(harness.Each(g.OutputLevels, strings.ToUpper), ", ")})
 	}
 	writeTable(b, "llrlrll", []string{"name", "operators", "ops", "split", "inst.", "cores", "output"}, rows)
 }

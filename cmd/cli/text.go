@@ -249,7 +249,7 @@ func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %s", n, strings.Replace(thing+"s", "chs", "ches", 1))
 }
 
 // shorten cuts the middle out of a name that is longer than n characters: the
