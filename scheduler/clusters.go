@@ -1,11 +1,13 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
@@ -157,7 +159,7 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 	Divide: func(_ context.Context, _ *model.Graph, spec *hardware.Spec, r Recipe, _ Options, weight float64) (
 		Recipe, func(*schedule.SubGraph, int64) int, string, error) {
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
-			d.Grouping, _, err = spread(ctx, d.Graph, spec, d.Options, weight)
+			d.Grouping, _, err = d.Remembered().spread(ctx, d.Graph, spec, d.Options, weight)
 			return err
 		}}).With("split", ruleFor("split")).Picking(Pick{rewrite.Name, asIs})
 		return r, func(sg *schedule.SubGraph, index int64) int {
@@ -168,62 +170,87 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 		}, "", nil
 	}}
 
+// layerRun is layers in a row up to one of them, by one cluster or a piece of them by each.
+type layerRun struct {
+	first             int
+	split             schedule.SplitInfo
+	busiest           float64 // seconds that a cluster computes
+	constants, passed int64   // bytes of weights, and of inputs and outputs
+}
+
 // spread groups the layers of a network, in their order, into runs that one cluster runs or that
 // each runs a piece of. Of all such sequences it takes the one that takes least time in all, which it returns as well:
 // for each group a launch and what the busiest cluster computes, or weight times the loads of all weights, whichever is
 // longer, and inputs and outputs through the DDR.
-func spread(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options, weight float64) (*schedule.Grouping,
-	float64, error) {
-	clusters := int64(spec.Clusters)
+func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options, weight float64) (
+	*schedule.Grouping, float64, error) {
 	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
-	prices, err := split.NewPrices(g, spec, layers, opt.Prices())
+	opt.Uneven = opt.Uneven.Alternatives()[0]
+	made, _ := m.runs.LoadOrStore([2]any{g, fmt.Sprint(spec.Clusters, opt.InPlace, opt.Uneven)},
+		sync.OnceValues(func() ([][]layerRun, error) { return layerRuns(ctx, g, spec, order, layers, opt) }))
+	runs, err := made.(func() ([][]layerRun, error))()
 	if err != nil {
 		return nil, 0, err
 	}
-	rank := make([]int, len(g.Ops))
+	// A shortest path: best[i] is the cost of the first i layers, the last of whose groups is last[i].
+	best, last := make([]float64, len(layers)+1), make([]layerRun, len(layers)+1)
+	for i := range layers {
+		best[i+1] = math.Inf(1)
+		for _, r := range runs[i] {
+			s := math.Max(spec.LaunchSeconds+r.busiest, weight*spec.DDRSeconds(r.constants, 0)) + spec.DDRSeconds(0, r.passed)
+			if s += best[r.first]; s < best[i+1] {
+				best[i+1], last[i+1] = s, r
+			}
+		}
+	}
+	gr := &schedule.Grouping{}
+	for to := len(layers); to > 0; to = last[to].first {
+		gr.Groups = append(gr.Groups, groupOf(g, order, layers[last[to].first:to]))
+		gr.Groups[len(gr.Groups)-1].Split = last[to].split
+	}
+	slices.Reverse(gr.Groups)
+	for k, sg := range gr.Groups {
+		sg.ID, sg.Name = k, fmt.Sprintf("g%d", k)
+	}
+	return gr, best[len(layers)], nil
+}
+
+// groupOf is layers as a group, in an order of all operators.
+func groupOf(g *model.Graph, order []model.OpID, layers []schedule.Layer) *schedule.SubGraph {
+	rank, sg := make([]int, len(g.Ops)), &schedule.SubGraph{}
 	for i, id := range order {
 		rank[id] = i
 	}
-	bytes := func(list []model.TensorID, reg schedule.Regions) (sum int64) {
-		for _, t := range list {
-			sum += g.Tensor(t).DType.Bytes(reg[t].Elements())
-		}
-		return sum
+	for _, l := range layers {
+		sg.Ops = append(sg.Ops, l.Ops...)
 	}
-	seconds := func(busiest float64, constants, passed int64) float64 {
-		pass := spec.DDRSeconds(0, passed)
-		return math.Max(spec.LaunchSeconds+busiest, weight*spec.DDRSeconds(constants, 0)) + pass
-	}
-	// A shortest path: best[i] is the cost of the first i layers, the last of whose groups is
-	// last[i] and begins at layer from[i].
-	n := len(layers)
-	best, last, from := make([]float64, n+1), make([]*schedule.SubGraph, n+1), make([]int, n+1)
-	for to := 1; to <= n; to++ {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+	slices.SortFunc(sg.Ops, func(a, b model.OpID) int { return rank[a] - rank[b] })
+	sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
+	return sg
+}
+
+// layerRuns lists by its last layer what spread chooses from.
+func layerRuns(ctx context.Context, g *model.Graph, spec *hardware.Spec, order []model.OpID, layers []schedule.Layer,
+	opt Options) ([][]layerRun, error) {
+	prices, err := split.NewPrices(g, spec, layers, opt.Prices())
+	clusters, runs, alone := int64(spec.Clusters), make([][]layerRun, len(layers)), make([]layerRun, len(layers))
+	for to := 1; to <= len(layers); to++ {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return nil, err
 		}
-		best[to] = math.Inf(1)
-		var ops []model.OpID
-		alone, weights := 0.0, int64(0)
+		l, one := &layers[to-1], layerRun{}
+		whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
+		alone[to-1].busiest, alone[to-1].constants = prices.Layer(to-1, whole), schedule.ConstantBytes(g, l, whole)
 		for first := to - 1; first >= 0; first-- {
-			l := &layers[first]
-			whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
-			alone, weights = alone+prices.Layer(first, whole), weights+schedule.ConstantBytes(g, l, whole)
-			ops = append(ops, l.Ops...)
-			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops),
-				func(a, b model.OpID) int { return rank[a] - rank[b] })}
-			sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
-			try := func(sg *schedule.SubGraph, s float64) {
-				if s += best[first]; s < best[to] {
-					best[to], last[to], from[to] = s, sg, first
-				}
+			sg := groupOf(g, order, layers[first:to])
+			passing := slices.Concat(sg.Inputs, sg.Outputs)
+			one = layerRun{first: first, busiest: one.busiest + alone[first].busiest,
+				constants: one.constants + alone[first].constants}
+			for _, t := range passing {
+				one.passed += g.Tensor(t).Bytes()
 			}
-			passed := int64(0)
-			for _, t := range slices.Concat(sg.Inputs, sg.Outputs) {
-				passed += g.Tensor(t).Bytes()
-			}
-			try(sg, seconds(alone, weights, passed))
+			runs[to-1] = append(runs[to-1], one)
 			if to-first > spreadLayers {
 				continue
 			}
@@ -233,33 +260,28 @@ func spread(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 					continue
 				}
 				tr := schedule.Track(g, sg.Ops, sg.Outputs, dim)
-				if !tr.Splittable || !schedule.Disjoint(g, sg, dim, clusters) {
+				if !tr.Splittable {
 					continue
 				}
-				busiest, weights, passed := 0.0, int64(0), int64(0)
-				for q := range clusters {
-					reg := schedule.InstanceRegions(g, sg.Ops, sg.Outputs, dim, clusters, q)
+				pieces, disjoint := schedule.Disjoint(g, sg, dim, clusters)
+				cut := layerRun{first: first,
+					split: schedule.SplitInfo{Ops: len(sg.Ops) - tr.Unmatched, Factor: clusters, Dim: dim, Depth: depth}}
+				for _, reg := range pieces {
 					busy := 0.0
 					for a := first; a < to; a++ {
 						busy += prices.Layer(a, reg)
-						weights += schedule.ConstantBytes(g, &layers[a], reg)
+						cut.constants += schedule.ConstantBytes(g, &layers[a], reg)
 					}
-					busiest = math.Max(busiest, busy)
-					passed += bytes(sg.Inputs, reg) + bytes(sg.Outputs, reg)
+					cut.busiest = math.Max(cut.busiest, busy)
+					for _, t := range passing {
+						cut.passed += g.Tensor(t).DType.Bytes(reg[t].Elements())
+					}
 				}
-				cut := *sg
-				cut.Split = schedule.SplitInfo{Ops: len(sg.Ops) - tr.Unmatched, Factor: clusters, Dim: dim, Depth: depth}
-				try(&cut, seconds(busiest, weights, passed))
+				if disjoint {
+					runs[to-1] = append(runs[to-1], cut)
+				}
 			}
 		}
 	}
-	gr := &schedule.Grouping{}
-	for to := n; to > 0; to = from[to] {
-		gr.Groups = append(gr.Groups, last[to])
-	}
-	slices.Reverse(gr.Groups)
-	for k, sg := range gr.Groups {
-		sg.ID, sg.Name = k, fmt.Sprintf("g%d", k)
-	}
-	return gr, best[n], nil
+	return runs, nil
 }

@@ -61,19 +61,15 @@ func (p *Decisions) replace(stage string, x Decision) *Decisions {
 		}
 	}
 	if p.Stages[at].own {
-		q.askAgain(at)
-	}
-	return &q
-}
-
-// askAgain leaves rows behind a stage of the caller's own to the caller's strategies, which may ask for its value.
-// Those for order and bind are asked anyway, unless a move has chosen others.
-func (p *Decisions) askAgain(at int) {
-	for _, st := range p.Stages[at+1:] {
-		if _, own := p.Recipe.own[st.Name]; own && st.Name != "order" && st.Name != "bind" {
-			p.Values[p.row(cmp.Or(st.heldBy, st.Name))] = nil
+		// Rows behind are left to the caller's strategies, which may ask for its value. Those for order and bind are asked
+		// anyway, unless a move has chosen others.
+		for _, st := range q.Stages[at+1:] {
+			if _, own := q.Recipe.own[st.Name]; own && st.Name != "order" && st.Name != "bind" {
+				q.Values[q.row(cmp.Or(st.heldBy, st.Name))] = nil
+			}
 		}
 	}
+	return &q
 }
 
 // With returns the decisions with other groups. Values of later rows keep what still makes sense.

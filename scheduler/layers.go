@@ -38,8 +38,11 @@ func deriveLayers(s *schedule.Schedule) {
 	}
 	if s.Spec.Mixed() {
 		s.Layers = slices.Clone(s.Layers)
-		for k := range s.Layers {
-			s.Layers[k] = runnable(s, s.Layers[k])
+		kinds := s.Spec.Kinds()
+		for k, layers := range s.Layers { // cut in front of operators with which no kind of core would run all of them
+			s.Layers[k] = cutLayers(s.Graph, layers, func(ops []model.OpID) bool {
+				return !slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
+			})
 		}
 	}
 }
@@ -74,12 +77,10 @@ func (x layering) Key(b *Key, _ *Decisions) {
 	b.Add(int64(len(x.explicit)))
 	addMap(b, x.hoist, func(n int) bool {
 		b.Add(int64(n))
-		return hoisted(n)
+		return n > 0
 	})
 	addMap(b, x.layerStarts, is)
 }
-
-func hoisted(n int) bool { return n > 0 }
 
 // After drops layers that were made for other groups.
 func (x layering) After(changed string, _, _ *Decisions) Decision {
@@ -238,12 +239,4 @@ func (a *Site) moveStart() *Decisions {
 		x.layerStarts[id] = begins
 	}
 	return a.with(x)
-}
-
-// runnable cuts layers in front of operators with which no kind of core would run all of them.
-func runnable(s *schedule.Schedule, layers []schedule.Layer) []schedule.Layer {
-	kinds := s.Spec.Kinds()
-	return cutLayers(s.Graph, layers, func(ops []model.OpID) bool {
-		return !slices.ContainsFunc(kinds, func(k []hardware.CoreType) bool { return schedule.Runs(k, s.Graph, ops) })
-	})
 }

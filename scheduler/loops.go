@@ -51,8 +51,13 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 		return nil
 	}
 	if x.nests == nil && x.tiles {
-		if err := tilesAgain(ctx, d); err != nil {
-			return err
+		for _, s := range table.Strategies["nest"] { // as the one that gives steps tiles does in a search
+			if s.Again != nil {
+				if err := s.Again(ctx, d); err != nil {
+					return err
+				}
+				break
+			}
 		}
 	}
 	d.Index()
@@ -148,8 +153,8 @@ func (x loops) extend(e *extension) Decision {
 
 // TryNest lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
 func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
-	restore := d.SaveStep(i)
-	err := d.Follow(i, n)
+	restore := d.SaveStep(i, false)
+	err := d.Follow(i, n, false)
 	if err == nil {
 		err = lower.CheckNest(d.Schedule, i, d.Cost)
 	}
@@ -159,15 +164,16 @@ func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
 	return err == nil
 }
 
-// SaveStep returns a function that restores a step and the values that it writes.
-func (d *Draft) SaveStep(i int) (restore func()) {
+// SaveStep returns a function that restores a step and the values that it writes and, but for one that was changed
+// alone, what later steps read of them.
+func (d *Draft) SaveStep(i int, alone bool) (restore func()) {
 	step := d.Steps[i]
 	var values []schedule.Value
 	for _, w := range step.Writes {
 		values = append(values, d.Values[w])
 	}
 	return func() {
-		changed := !d.Steps[i].Binding.Equal(step.Binding)
+		changed := !alone && !d.Steps[i].Binding.Equal(step.Binding)
 		d.Steps[i] = step
 		for k, w := range step.Writes {
 			d.Values[w] = values[k]
@@ -176,16 +182,6 @@ func (d *Draft) SaveStep(i int) (restore func()) {
 			d.Reread(step.Writes)
 		}
 	}
-}
-
-// tilesAgain decides as the strategy of the table that gives steps tiles does in a search.
-func tilesAgain(ctx context.Context, d *Draft) error {
-	for _, s := range table.Strategies["nest"] {
-		if s.Again != nil {
-			return s.Again(ctx, d)
-		}
-	}
-	return nil
 }
 
 // Nest gives the layer of a step a nest, or all that do the same.

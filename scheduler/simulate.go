@@ -142,7 +142,7 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 // of rehearsals, what row rewrite makes of graphs, and the cache of each graph. It keeps unused memories in which
 // programs are made, too: a sync.Pool would lose them to the collector.
 type Memory struct {
-	Nests, forms, memos, attentions, parts, rehearsed sync.Map
+	Nests, forms, memos, attentions, parts, rehearsed, runs sync.Map
 
 	mu   sync.Mutex
 	free []*lower.Memory

@@ -318,7 +318,8 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 		if n == 1 {
 			continue
 		}
-		_, s, err := spread(ctx, g, clustersOf(t.spec, n), options, 1)
+		memory := &Memory{}
+		_, s, err := memory.spread(ctx, g, clustersOf(t.spec, n), options, 1)
 		if err != nil || s > hopeful*1e-12*float64(t.least) {
 			continue
 		}
@@ -326,7 +327,7 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 			t.also = append(t.also, also)
 		}
 		x := &tuner{net: t.net, machine: t.machine, spec: t.spec, batch: t.batch, least: t.least, tune: true,
-			opt: run{Options: options, state: state{tiles: &Memory{}, within: n}}}
+			opt: run{Options: options, state: state{tiles: memory, within: n}}}
 		x.opt.Clusters = OverLayer
 		for i, r := range t.recipes {
 			if t.scout(i) && r.Name != table.Greedy && !r.wide() {

@@ -55,7 +55,7 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 				return x.divisions[prefix[0]].floor
 			}
 			cores, tm, tn, tk := x.chosen(prefix)
-			return p.tileFloor(cores, tm, tn, tk)
+			return p.tileFloor(p.busiest(cores), tm, tn, tk)
 		},
 		Cost: func(choices []int) (float64, error) {
 			cores, tm, tn, tk := x.chosen(choices)
@@ -157,8 +157,9 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 	count := ceilDiv(p.depth(cores), tk)
 	for sums := int64(1); sums <= 2; sums++ {
 		first := Blocks{Cores: cores, Rows: ceilDiv(m, tm), Columns: tn, Reduction: tk, Sums: sums, Group: [2]int64{1, 1}}
-		p.orders(first, func(b Blocks) {
-			if w := p.cut(&b); !p.fits(&b, &w) && !b.Once {
+		w := p.cut(&first)
+		p.orders(first, &w, func(b Blocks) {
+			if !p.fits(&b, &w) && !b.Once {
 				return // more at a time needs no less room
 			}
 			for i := int64(1); i <= count; i++ {
@@ -170,10 +171,8 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 						continue
 					}
 					b.Group = [2]int64{i, j}
-					p.keep(&b)
-					if w := p.cut(&b); p.fits(&b, &w) {
-						t := p.time(&b, &w)
-						visit(b, t)
+					if p.keep(&b, &w); p.fits(&b, &w) {
+						visit(b, p.time(&b, &w))
 					}
 				}
 			}

@@ -42,7 +42,9 @@ type Product struct {
 	// Most is the number of products of tiles there may be; 0: any number.
 	Most int64
 
-	frugal                bool    // in the L1 stay no parts of panels, and operands gather in the least of the LLB
+	frugal bool                 // in the L1 stay no parts of panels, and operands gather in the least of the LLB
+	known  map[[2]int64][]int64 // lists of extents; nil: none is kept
+
 	rowParts, columnParts []int64 // see Divide
 	rowDims               []dimension
 	kept                  [4]int64 // see Keep; zero: any
@@ -171,17 +173,6 @@ func (p *Problem) rowElements(cores, tiles, k int64) int64 {
 	if w := p.Window; w != nil {
 		return images * ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) *
 			w.span(across, w.StrideWidth, w.Width)
-	}
-	return images * lines * across * k
-}
-
-// fewestElements is what all tiles of a core's rows together need at least: between small ones may be gaps that none
-// needs.
-func (p *Problem) fewestElements(cores, k int64) int64 {
-	images, lines, across := p.tileLines(cores, 1)
-	if w := p.Window; w != nil {
-		return images * ceilDiv(k, w.Height*w.Width) * w.fewest(lines, w.StrideHeight, w.Height) *
-			w.fewest(across, w.StrideWidth, w.Width)
 	}
 	return images * lines * across * k
 }

@@ -35,22 +35,23 @@ func thin(list []int64) []int64 {
 // index of an outer dimension to the next.
 func (p *Problem) fewRows(cores [4]int64) []int64 {
 	_, m, _ := p.part(cores)
-	list := thin(extents(m, 1))
+	few := p.fewExtents(m, 1)
 	if len(p.rowDims) < 2 {
-		return list
+		return few
 	}
-	list = slices.Clone(list)
-	inner := m
-	for _, extent := range p.tileBox(cores[1], 1, nil) {
-		inner /= extent
-		for _, n := range thin(extents(extent, 1)) {
-			if extent%n == 0 {
-				list = append(list, n*inner)
+	return p.list(cores[1], 0, func() []int64 {
+		list, inner := slices.Clone(few), m
+		for _, extent := range p.tileBox(cores[1], 1, nil) {
+			inner /= extent
+			for _, n := range p.fewExtents(extent, 1) {
+				if extent%n == 0 {
+					list = append(list, n*inner)
+				}
 			}
 		}
-	}
-	slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
-	return slices.Compact(list)
+		slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
+		return slices.Compact(list)
+	})
 }
 
 // split is a way to divide a product over cores.
@@ -111,8 +112,8 @@ func (p *Problem) slices() (list []int64) {
 // floor is a lower bound on all tilings with these cores: all products in blocks of the unit, each operand and
 // result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
 func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
-	r, m, n := p.part(cores)
-	reps, rows, columns := p.bytes(cores[1], r, m, n, p.depth(cores))
+	c := p.busiest(cores)
+	r, m, n, reps, rows, columns := c.r, c.m, c.n, c.reps, c.rows, c.cols
 	pr, pm, pn := p.spread(cores)
 	ps := float64(sharers(cores))
 	var in, llb, activations, weights float64
@@ -155,15 +156,6 @@ func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8 + gather
 }
 
-// bytes are those of the operands of a core, each once.
-func (p *Problem) bytes(cores, r, m, n, k int64) (reps, rows, columns float64) {
-	reps, rows, columns = float64(r), float64(r*m*k*p.RowBytes), float64(r*n*k*p.ColumnBytes)
-	if p.Window != nil {
-		rows = float64(r * p.fewestElements(cores, k) * p.RowBytes)
-	}
-	return reps, rows, columns
-}
-
 // spread is over how many cores each part is divided, as numbers.
 func (p *Problem) spread(cores [4]int64) (pr, pm, pn float64) {
 	return float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
@@ -178,12 +170,33 @@ func (p *Problem) unitFloor(cores [4]int64, m, tiles int64, commands float64) fl
 	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
 }
 
-// tileFloor is a lower bound on all tilings with these cores and largest tiles of rows and columns;
+// busiest is the busiest core's part of a product, the bytes of its operands, each once, and the elements of one of its
+// tiles of so many rows.
+type busiest struct {
+	cores                          [4]int64
+	r, m, n, depth, tileRows, tile int64
+	reps, rows, cols               float64
+}
+
+func (p *Problem) busiest(cores [4]int64) *busiest {
+	r, m, n := p.part(cores)
+	k := p.depth(cores)
+	c := &busiest{cores: cores, r: r, m: m, n: n, depth: k, reps: float64(r), cols: float64(r * n * k * p.ColumnBytes)}
+	if c.rows = float64(r * m * k * p.RowBytes); p.Window != nil { // between small tiles may be gaps that none needs
+		images, lines, across := p.tileLines(cores[1], 1)
+		w := p.Window
+		c.rows = float64(r * images * ceilDiv(k, w.Height*w.Width) * w.fewest(lines, w.StrideHeight, w.Height) *
+			w.fewest(across, w.StrideWidth, w.Width) * p.RowBytes)
+	}
+	return c
+}
+
+// tileFloor is a lower bound on all tilings with a division over cores and largest tiles of rows and columns;
 // +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
 // operands pass as often as the better order of the loops has it.
-func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
-	r, m, n := p.part(cores)
-	tiles, columns, depth := ceilDiv(m, tm), ceilDiv(n, tn), p.depth(cores)
+func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
+	cores, r, m, n, depth, reps, rows, cols := c.cores, c.r, c.m, c.n, c.depth, c.reps, c.rows, c.cols
+	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
 	tn, tk = min(tn, n), min(tk, depth)
 	sums := int64(p.others(cores, tm*tn))
 	if p.To != L1 {
@@ -193,10 +206,12 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	if free < 0 {
 		return math.Inf(1)
 	}
-	reps, rows, cols := p.bytes(cores[1], r, m, n, depth)
 	row, col := float64(p.RowBytes), float64(p.ColumnBytes) // bytes of an element
 	if p.Window != nil || len(p.rowDims) > 1 {              // with halos
-		tile := float64(p.rowElements(cores[1], tiles, depth) * p.RowBytes)
+		if c.tileRows != tm {
+			c.tileRows, c.tile = tm, p.rowElements(cores[1], tiles, depth)
+		}
+		tile := float64(c.tile * p.RowBytes)
 		row, rows = tile/float64(tm*depth), float64(r*tiles)*tile
 	}
 	k, ps := float64(depth), float64(sharers(cores))
@@ -353,7 +368,7 @@ func Rules(p *Problem) ([]Blocks, error) {
 		return nil, err
 	}
 	var all []timed
-	limit := math.Inf(1)
+	known, limit := map[[2]int64][]int64{}, math.Inf(1)
 	for _, deep := range [][]int64{{1}, thin(p.slices())} { // those who share a reduction do not crowd the others out
 		if deep[0] == 1 && len(all) > 0 {
 			break
@@ -361,7 +376,7 @@ func Rules(p *Problem) ([]Blocks, error) {
 		for _, shared := range slices.Compact([]int64{0, p.Shared}) { // nor those with the machine's ring
 			for _, frugal := range [...]bool{true, false} { // nor those that take more of the LLB and L1
 				own := *p
-				own.Shared, own.frugal = shared, frugal
+				own.Shared, own.frugal, own.known = shared, frugal, known
 				r := ruler{p: &own, limit: limit}
 				r.search(deep)
 				all = append(all, r.best...)
@@ -432,9 +447,29 @@ func compare(a, b timed) int {
 		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once), cmp.Compare(a.Keep, b.Keep))
 }
 
+// extents is the function of that name, and fewExtents those that differ by a quarter at least, each once.
+func (p *Problem) extents(n, grain int64) []int64 {
+	return p.list(n, grain, func() []int64 { return extents(n, grain) })
+}
+
+func (p *Problem) fewExtents(n, grain int64) []int64 {
+	return p.list(n, -grain, func() []int64 { return thin(p.extents(n, grain)) })
+}
+
+func (p *Problem) list(of, kind int64, make func() []int64) []int64 {
+	list, known := p.known[[2]int64{of, kind}]
+	if !known {
+		if list = make(); p.known != nil {
+			p.known[[2]int64{of, kind}] = list
+		}
+	}
+	return list
+}
+
 // ruler is Rule at work.
 type ruler struct {
 	p     *Problem
+	work  work    // of the tiling at hand
 	limit float64 // of no interest is what takes as long
 	best  []timed // of different divisions over cores, the best first
 	tried int
@@ -456,16 +491,14 @@ func (r *ruler) least() float64 {
 }
 
 // try notes a tiling if it fits and is among the best.
-func (r *ruler) try(b Blocks) {
-	w := r.p.cut(&b)
-	if !r.p.fits(&b, &w) {
+func (r *ruler) try(b Blocks, w *work) {
+	if !r.p.fits(&b, w) {
 		return
 	}
 	if b.Keep == 0 { // what stays in part takes no turn of others
 		r.tried++
 	}
-	t := r.p.time(&b, &w)
-	x := timed{b, t}
+	x := timed{b, r.p.time(&b, w)}
 	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
 		return
 	}
@@ -483,12 +516,12 @@ func (r *ruler) try(b Blocks) {
 // coarse tries tiles for a division over cores: so many extents of rows and columns, the least floors ahead.
 func (r *ruler) coarse(cores [4]int64, pairs int) {
 	p := r.p
-	_, m, n := p.part(cores)
+	c := p.busiest(cores)
 	r.pairs = r.pairs[:0]
-	rows := p.fewRows(cores)
-	for _, tn := range thin(extents(n, p.Machine.Columns)) {
-		for _, tm := range rows {
-			if floor := p.tileFloor(cores, tm, tn, 0); floor < r.least() {
+	columns := p.fewExtents(c.n, p.Machine.Columns)
+	for _, tm := range p.fewRows(cores) {
+		for _, tn := range columns {
+			if floor := p.tileFloor(c, tm, tn, 0); floor < r.least() {
 				r.pairs = append(r.pairs, pair{floor, tm, tn})
 			}
 		}
@@ -496,7 +529,7 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 	slices.SortFunc(r.pairs, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(b.rows, a.rows), cmp.Compare(b.columns, a.columns))
 	})
-	ks := thin(extents(p.depth(cores), p.Grain()))
+	ks := p.fewExtents(c.depth, p.Grain())
 	for _, x := range r.pairs {
 		if x.floor >= r.least() || r.tried > ruleTimes || pairs == 0 {
 			return
@@ -505,18 +538,20 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 		for sums := int64(2); sums > 0; sums-- {
 			longest, panel := int64(0), false
 			for _, k := range ks {
-				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k,
-					Sums: sums, Group: [2]int64{1, 1}}, false)
-				whole := p.rooms(b, true)
+				b := Blocks{Cores: cores, Rows: ceilDiv(c.m, x.rows), Columns: x.columns, Reduction: k, Sums: sums,
+					Group: [2]int64{1, 1}}
+				r.work = p.cut(&b)
+				b = p.rooms(b, &r.work, false)
+				whole := p.rooms(b, &r.work, true)
 				// What passes again comes from the DDR again, but for a panel, which may have room beside shorter tiles alone.
-				first := p.LLB == 0 && !panel && whole != b && p.Fits(&whole)
+				first := p.LLB == 0 && !panel && whole != b && p.fits(&whole, &r.work)
 				if longest > 0 && k*3 > longest && !first {
 					continue
 				}
-				if !p.Fits(&b) {
+				if !p.fits(&b, &r.work) {
 					continue
 				}
-				p.each(b, r.try)
+				p.each(b, &r.work, r.try)
 				panel = panel || first
 				if longest > 0 && k*3 <= longest {
 					break
@@ -532,41 +567,40 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 
 // each visits the ways to run tiles of given extents with given sums: orders, what stays, and loads from the DDR of a
 // fair size.
-func (p *Problem) each(b Blocks, visit func(Blocks)) {
-	p.orders(b, func(b Blocks) {
-		b.Group = p.group(&b)
-		p.keep(&b)
-		visit(b)
+func (p *Problem) each(b Blocks, w *work, visit func(Blocks, *work)) {
+	group := p.group(&b, w)
+	p.orders(b, w, func(b Blocks) {
+		b.Group = group
+		p.keep(&b, w)
+		visit(b, w)
 	})
 }
 
 // keep lets as many loads of each tile's reduction stay as the LLB has room for, where it has none for all.
-func (p *Problem) keep(b *Blocks) {
+func (p *Problem) keep(b *Blocks, w *work) {
 	if b.Keep = 0; !b.Once || !p.Constant {
 		return
 	}
-	w := p.cut(b)
-	rows, _ := p.far(b, &w)
-	load, room := ceilDiv(rows, p.Page), p.gatherable(b, &w)
-	tiles, loads := p.together(b, &w), w.sums/b.Group[0]
-	loads -= p.held(b, &w) / b.Group[0]
+	rows, _ := p.far(b, w)
+	load, room := ceilDiv(rows, p.Page), p.gatherable(b, w)
+	tiles, loads := p.together(b, w), w.sums/b.Group[0]
+	loads -= p.held(b, w) / b.Group[0]
 	if most := (room - 2*load) / (tiles * load); most > 0 && (tiles*loads*load > room || loads < w.sums/b.Group[0]) {
 		b.Keep = min(most, loads)
 	}
 }
 
 // orders is each but for the loads from the DDR.
-func (p *Problem) orders(b Blocks, visit func(Blocks)) {
-	reps, _, n := p.part(b.Cores)
-	sums, columns := ceilDiv(p.depth(b.Cores), b.Reduction), ceilDiv(n, b.Columns)
+func (p *Problem) orders(b Blocks, w *work, visit func(Blocks)) {
+	sums, columns := w.sums, w.columns
 	for _, columnsFirst := range []bool{false, true} {
-		if columnsFirst && (columns == 1 || b.Rows == 1 && reps == 1) {
+		if columnsFirst && (columns == 1 || w.tiles == 1) {
 			continue
 		}
 		b.ColumnsFirst, b.Stay = columnsFirst, false
-		free := p.stays(b).Stay
+		free := p.mayStay(&b, w, p.Ring)
 		for _, stay := range []bool{free, true} {
-			if b.Stay = stay; stay && !free && !p.mayStay(&b, p.Shared) {
+			if b.Stay = stay; stay && !free && !p.mayStay(&b, w, p.Shared) {
 				continue
 			}
 			again := func(x Blocks) {
@@ -577,11 +611,11 @@ func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 					visit(x)
 				}
 			}
-			again(p.rooms(b, false))
+			again(p.rooms(b, w, false))
 			if sums > 2 {
-				x := p.rooms(b, true)
+				x := p.rooms(b, w, true)
 				again(x)
-				if p.partly(&x) {
+				if p.partly(&x, w) {
 					again(x)
 				}
 			}
@@ -594,67 +628,52 @@ func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 
 // rooms is a tiling with room for two tiles of each operand or, of the one that passes again, for a panel along all of
 // the reduction.
-func (p *Problem) rooms(b Blocks, panel bool) Blocks {
-	reps, _, _ := p.part(b.Cores)
-	sums := ceilDiv(p.depth(b.Cores), b.Reduction)
+func (p *Problem) rooms(b Blocks, w *work, panel bool) Blocks {
 	b.RoomRows, b.RoomColumns = 2, 2
 	switch {
-	case sums == 1 && reps*b.Rows == 1:
+	case w.sums == 1 && w.tiles == 1:
 		b.RoomRows = 1
 	case panel && !p.Constant && b.ColumnsFirst:
-		b.RoomColumns = max(2, sums)
+		b.RoomColumns = max(2, w.sums)
 	case panel:
-		b.RoomRows = max(2, sums)
+		b.RoomRows = max(2, w.sums)
 	}
 	return b
 }
 
 // partly makes room for so much of a panel of rows as the L1 has with all else that a tiling has there, if that is more
 // than two tiles, and not all.
-func (p *Problem) partly(b *Blocks) bool {
+func (p *Problem) partly(b *Blocks, w *work) bool {
 	if b.ColumnsFirst || p.frugal {
 		return false
 	}
-	b.RoomRows = p.roomLeft(b)
-	return b.RoomRows > 2 && b.RoomRows < ceilDiv(p.depth(b.Cores), b.Reduction)
-}
-
-// roomLeft is how many tiles of rows have room in the L1 with all else that a tiling has there.
-func (p *Problem) roomLeft(b *Blocks) int64 {
-	if p.RowsFrom == L1 {
-		return 0
+	if b.RoomRows = 0; p.RowsFrom != L1 {
+		left := max(p.Data, p.Shared-max(leastRing, p.ring(b, w))) - p.stage(b, w) // beside all else
+		b.RoomRows = left / align(w.rowElements*p.RowBytes)
 	}
-	x := *b
-	x.RoomRows = 0
-	w := p.cut(&x)
-	return (max(p.Data, p.Shared-max(leastRing, p.ring(&x, &w))) - p.stage(&x, &w)) / align(w.rowElements*p.RowBytes)
-}
-
-// stays is a tiling whose weights stay in the machine's ring if they can, or as they do in a larger one.
-func (p *Problem) stays(b Blocks) Blocks {
-	b.Stay = p.mayStay(&b, p.Ring) || b.Stay && p.mayStay(&b, p.Shared)
-	return b
+	return b.RoomRows > 2 && b.RoomRows < w.sums
 }
 
 // mayStay reports whether weights can stay in a ring of so many bytes.
-func (p *Problem) mayStay(b *Blocks, ring int64) bool {
+func (p *Problem) mayStay(b *Blocks, w *work, ring int64) bool {
+	if !p.Constant || w.tiles == 1 {
+		return false
+	}
 	x := *b
 	x.Stay = true
-	w := p.cut(&x)
-	return p.Constant && w.tiles > 1 && p.ring(&x, &w) <= ring
+	return p.ring(&x, w) <= ring
 }
 
 // group is the number of tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency;
 // the smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
-func (p *Problem) group(b *Blocks) [2]int64 {
+func (p *Problem) group(b *Blocks, w *work) [2]int64 {
 	g := [2]int64{1, 1}
 	if p.LLB == 0 {
 		return g
 	}
 	one := *b
 	one.Group = g
-	w := p.cut(&one)
-	rows, columns := p.far(&one, &w)
+	rows, columns := p.far(&one, w)
 	for i, load := range [2]struct {
 		bytes, times int64
 		rate         float64
@@ -688,14 +707,11 @@ func (p *Problem) SmallerLoads(b *Blocks) bool {
 func (r *ruler) climb(x *timed) {
 	for range 40 {
 		best := *x
-		r.p.neighbours(x.Blocks, func(b Blocks) {
-			w := r.p.cut(&b)
-			if !r.p.fits(&b, &w) {
-				return
-			}
-			t := r.p.time(&b, &w)
-			if y := (timed{b, t}); compare(y, best) < 0 {
-				best = y
+		r.p.neighbours(x.Blocks, func(b Blocks, w *work) {
+			if r.p.fits(&b, w) {
+				if y := (timed{b, r.p.time(&b, w)}); compare(y, best) < 0 {
+					best = y
+				}
 			}
 		})
 		if compare(best, *x) == 0 {
@@ -708,8 +724,8 @@ func (r *ruler) climb(x *timed) {
 // Neighbours lists the tilings that fit and differ from one in an extent, in the division over cores, or in how tiles
 // are run, those of the rule's last steps.
 func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
-	p.neighbours(b, func(x Blocks) {
-		if x != b && p.Fits(&x) {
+	p.neighbours(b, func(x Blocks, w *work) {
+		if x != b && p.fits(&x, w) {
 			list = append(list, x)
 		}
 	})
@@ -717,22 +733,24 @@ func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
 }
 
 // neighbours visits the tilings that differ in one extent, or in how tiles are run.
-func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
+func (p *Problem) neighbours(b Blocks, visit func(Blocks, *work)) {
 	_, m, n := p.part(b.Cores)
-	ks := extents(p.depth(b.Cores), p.Grain())
+	ks, same, w := p.extents(p.depth(b.Cores), p.Grain()), p.cut(&b), work{}
 	again := func(x Blocks) {
 		// Where larger tiles do not fit, those of the reduction are as long as the others allow.
-		for _, k := range extents(p.depth(x.Cores), p.Grain()) {
+		for _, k := range ks {
 			if k > x.Reduction {
 				continue
 			}
 			x.Reduction, x.Group = k, [2]int64{1, 1}
-			x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
-			p.keep(&x)
-			if p.Fits(&x) || b.RoomRows > 2 && p.partly(&x) && p.Fits(&x) {
-				x.Group = p.group(&x)
-				p.keep(&x)
-				visit(x)
+			w = p.cut(&x)
+			x = p.rooms(x, &w, b.RoomRows > 2 || b.RoomColumns > 2)
+			x.Stay = p.mayStay(&x, &w, p.Ring) || x.Stay && p.mayStay(&x, &w, p.Shared) // as they do in a larger ring
+			p.keep(&x, &w)
+			if p.fits(&x, &w) || b.RoomRows > 2 && p.partly(&x, &w) && p.fits(&x, &w) {
+				x.Group = p.group(&x, &w)
+				p.keep(&x, &w)
+				visit(x, &w)
 				return
 			}
 		}
@@ -749,24 +767,23 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 		}
 	}
 	step := func(list []int64, at int64, set func(e int64)) { steps(list, thin(list), at, set) }
-	steps(extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows),
+	steps(p.extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows),
 		func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
-	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
+	step(p.extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
 	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
-	p.each(b, visit)
+	p.each(b, &same, visit)
 	for sums := int64(1); sums <= 2; sums++ {
 		x := b
 		x.Sums = sums
 		again(x)
 	}
-	count := ceilDiv(p.depth(b.Cores), b.Reduction)
 	for i := range 2 {
-		for d := int64(1); d <= count && p.LLB > 0; d++ {
-			if count%d == 0 {
+		for d := int64(1); d <= same.sums && p.LLB > 0; d++ {
+			if same.sums%d == 0 {
 				x := b
 				x.Group[i] = d
-				p.keep(&x)
-				visit(x)
+				p.keep(&x, &same)
+				visit(x, &same)
 			}
 		}
 	}
@@ -780,8 +797,8 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			x := b
 			x.Cores[1], x.Cores[2] = pm, fewest(p.N, pn, p.columnParts)
 			_, xm, xn := p.part(x.Cores)
-			x.Rows = ceilDiv(xm, nearest(extents(xm, 1), ceilDiv(m, b.Rows)))
-			x.Columns = nearest(extents(xn, p.Machine.Columns), b.Columns)
+			x.Rows = ceilDiv(xm, nearest(p.extents(xm, 1), ceilDiv(m, b.Rows)))
+			x.Columns = nearest(p.extents(xn, p.Machine.Columns), b.Columns)
 			again(x)
 		}
 	})

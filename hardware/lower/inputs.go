@@ -73,14 +73,3 @@ func (l *lowering) keep(in *incoming, i, many, n, bytes int64, portion isa.Porti
 	}
 	return k.entry
 }
-
-// leaveInputs notes behind a step when network inputs are read next.
-func (l *lowering) leaveInputs() {
-	for _, in := range l.ins {
-		if k := l.entryOf(in); k != nil && slices.Contains(k.has, false) { // a part left while others came
-			l.pages.touch(k.entry, never)
-		} else if k != nil {
-			l.pages.touch(k.entry, l.nextRead(in.val))
-		}
-	}
-}

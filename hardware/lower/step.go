@@ -182,7 +182,12 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	}
 	l.loadParams()
 	l.lookUpRows()
-	l.divideVectorWork()
+	v := &l.vector
+	v.parts = l.lp.nest.Times(l.lp.nest.Vector, l.lp.tiles)
+	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
+	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
+	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))
+	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
 	l.resident = slices.Grow(l.resident, len(lp.weights))[:len(lp.weights)]
 	for i := range l.resident {
 		l.resident[i] = tileInL1{load: -1}
@@ -405,15 +410,6 @@ func (l *lowering) lookUpRows() {
 			o.place.use(c)
 		}
 	}
-}
-
-func (l *lowering) divideVectorWork() {
-	v := &l.vector
-	v.parts = l.lp.nest.Times(l.lp.nest.Vector, l.lp.tiles)
-	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
-	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
-	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))
-	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
 }
 
 // visit lowers a tile of rows for some tiles of columns: its inputs, its work, its outputs. It takes the place of the
@@ -873,7 +869,13 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 // complete notes which commands complete the outputs, and at which level.
 func (l *lowering) complete() {
 	l.leaveStages()
-	l.leaveInputs()
+	for _, in := range l.ins {
+		if k := l.entryOf(in); k != nil && slices.Contains(k.has, false) { // a part left while others came
+			l.pages.touch(k.entry, never)
+		} else if k != nil {
+			l.pages.touch(k.entry, l.nextRead(in.val))
+		}
+	}
 	for _, o := range l.outs {
 		state := &l.values[o.val.ID]
 		switch o.val.Level {

@@ -202,7 +202,11 @@ func (lp *layerPlan) rule(s *schedule.Schedule, m *cost.Model, fine grain) *sche
 			want = ceilDiv(fine.pieces, max(1, int64(columns)))
 		}
 	}
-	n.Pieces = max(1, min(want, lp.rowsOfTile(tiles)/minRows))
+	rows := lp.step.CoreOutput.Elements() / tiles / minRows // of a tile
+	if lp.matrix {
+		rows = lp.dims.Reps * lp.dims.M / tiles
+	}
+	n.Pieces = max(1, min(want, rows/minRows))
 	if p := int64(max(len(lp.params), len(lp.rowBlocks))); p > n.Pieces*tiles {
 		n.Pieces = ceilDiv(p, tiles)
 	}
@@ -512,14 +516,18 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 // freePages is the number of pages of the LLB the values alive at a step leave, and their bytes.
 func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	page = pageBytes(int64(s.Spec.LLB.SizeBytes))
-	taken := map[int64]bool{}
+	free = int64(s.Spec.LLB.SizeBytes) / page
+	taken := make([]bool, free)
 	for v := range s.Near(st.ID) {
 		for p := v.Address / page; v.Level == schedule.LLB && v.Def <= st.ID && st.ID <= v.Last &&
 			p*page < v.Address+schedule.Align(v.Bytes); p++ {
-			taken[p] = true
+			if p >= 0 && p < int64(len(taken)) && !taken[p] {
+				taken[p] = true
+				free--
+			}
 		}
 	}
-	return int64(s.Spec.LLB.SizeBytes)/page - int64(len(taken)), page
+	return free, page
 }
 
 // Room is the number of bytes of the LLB the values alive at step i leave, of which stages of
@@ -733,13 +741,6 @@ func sharesOf(s *schedule.Schedule, group int, o model.TensorID) (x shares) {
 		}
 	}
 	return x
-}
-
-func (lp *layerPlan) rowsOfTile(tiles int64) int64 {
-	if lp.matrix {
-		return lp.dims.Reps * lp.dims.M / tiles
-	}
-	return lp.step.CoreOutput.Elements() / tiles / minRows
 }
 
 // cut divides a parameter block into chunks of at most this many bytes.

@@ -267,7 +267,12 @@ func (m *meter) result(start, end []int32, times []int64) (*Result, *usage[int32
 			r.VectorUtilization = float64(r.VectorOps) / (p.PeakVectorOpsPerSecond * seconds)
 		}
 	}
-	m.measureTime()
+	for k, as := range m.f.as {
+		a, use := &m.clusters[as], &m.r.Clusters[k]
+		use.KindPs = a.took
+		use.Time = Breakdown{ComputePs: a.in[computing], MovePs: a.in[moving], LaunchPs: a.in[launching]}
+		use.Time.IdlePs = m.r.TotalPs - use.Time.TotalPs()
+	}
 	u := newUsage(p, start, end, times)
 	u.measureMemory(r, m.s)
 	return r, u
@@ -337,16 +342,6 @@ func (a *activity) turn(class int, now int64) {
 		a.in[a.class] += now - a.entered
 	}
 	a.class, a.entered = class, now
-}
-
-func (m *meter) measureTime() {
-	for k, as := range m.f.as {
-		a, use := &m.clusters[as], &m.r.Clusters[k]
-		use.KindPs = a.took
-		t := Breakdown{ComputePs: a.in[computing], MovePs: a.in[moving], LaunchPs: a.in[launching]}
-		t.IdlePs = m.r.TotalPs - t.TotalPs()
-		use.Time = t
-	}
 }
 
 // usage is when the buffers of a program were in use: by times, or by their places in a list.

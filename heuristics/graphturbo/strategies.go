@@ -90,7 +90,11 @@ var algorithm1 = scheduler.Strategy{Name: "alg1", Description: "Algorithm 1 of t
 			if sg.Split == (schedule.SplitInfo{}) {
 				infos, peak := splitter.SplitInfo(sg.Ops, sg.Outputs)
 				infos = slices.DeleteFunc(infos, func(x schedule.SplitInfo) bool {
-					return x.Factor > 1 && !schedule.Disjoint(d.Graph, sg, x.Dim, x.Factor)
+					if x.Factor < 2 {
+						return false
+					}
+					_, disjoint := schedule.Disjoint(d.Graph, sg, x.Dim, x.Factor)
+					return !disjoint
 				})
 				sg.Split, sg.PeakBytes = Best(infos), peak
 			}

@@ -28,7 +28,7 @@ func moveTile(a *scheduler.Site) *scheduler.Decisions {
 	if n == nil {
 		return nil
 	}
-	if _, err := t.follow(i, n); err != nil {
+	if _, err := t.follow(i, n, false); err != nil {
 		return nil
 	}
 	return a.Nest(i, n)

@@ -115,7 +115,7 @@ func (t *tiler) step(ctx context.Context, i int) error {
 		known, _ = t.known.Nests.LoadOrStore(key, n)
 	}
 	if n := known.(*schedule.Nest); n != nil {
-		_, _ = t.follow(i, n) // or the generator's stays: what it reads may lack what lies between its strides
+		_, _ = t.follow(i, n, false) // or the generator's stays: what it reads may lack what lies between its strides
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 	for _, w := range s.Steps[i].Writes {
 		if s.Values[w].Level == schedule.L1 { // its readers expect it where it is
 			if n := s.FitAttention(i); n != nil {
-				_, _ = t.follow(i, n)
+				_, _ = t.follow(i, n, false)
 			}
 			return nil
 		}
@@ -145,7 +145,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 			return err
 		}
 		for _, n := range s.AttentionNests(i, mostAttentions) {
-			undo, err := t.follow(i, n)
+			undo, err := t.follow(i, n, true)
 			if err != nil {
 				continue
 			}
@@ -161,7 +161,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 		known, _ = t.known.Nests.LoadOrStore(key, best)
 	}
 	if n := known.(*schedule.Nest); n != nil {
-		_, _ = t.follow(i, n) // or the rule's stays
+		_, _ = t.follow(i, n, false) // or the rule's stays
 	}
 	return nil
 }
@@ -233,11 +233,11 @@ func (t *tiler) key(i int, product scheduler.Key) string {
 func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return schedule.LayerOf(t.d.Schedule, st) }
 
 // follow makes a step run by a nest, if the generator can, and says how to undo it. After an error nothing has
-// changed.
-func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
+// changed. alone: other steps' reads stay as they are, for who looks at the step alone and then undoes it.
+func (t *tiler) follow(i int, n *schedule.Nest, alone bool) (undo func(), err error) {
 	s := t.d.Schedule
-	undo = t.d.SaveStep(i)
-	if err = s.Follow(i, n); err == nil {
+	undo = t.d.SaveStep(i, alone)
+	if err = s.Follow(i, n, alone); err == nil {
 		err = lower.CheckNest(s, i, t.d.Cost)
 	}
 	if err != nil {
@@ -324,10 +324,10 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
 		n := t.nest(&t.d.Schedule.Steps[i], p, b)
-		undo, err := t.follow(i, n)
+		undo, err := t.follow(i, n, true)
 		if err != nil && n.Ring > 0 {
 			n.Ring, _ = p.RingBytes(&b)
-			undo, err = t.follow(i, n)
+			undo, err = t.follow(i, n, true)
 		}
 		if err != nil {
 			b.Rows *= 2

@@ -180,7 +180,13 @@ func CheckPlan(s *Schedule) error {
 	if err := CheckSteps(s); err != nil {
 		return err
 	}
-	return checkAddresses(s)
+	var err error
+	s.Clashes(0, func(_, _ int, format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf(format, args...)
+		}
+	})
+	return err
 }
 
 // CheckSteps verifies the steps and their values: each step reads everything that its layer needs, from values that
@@ -300,15 +306,6 @@ func CheckSteps(s *Schedule) error {
 		}
 	}
 	return nil
-}
-
-func checkAddresses(s *Schedule) (err error) {
-	s.Clashes(0, func(_, _ int, format string, args ...any) {
-		if err == nil {
-			err = fmt.Errorf(format, args...)
-		}
-	})
-	return err
 }
 
 // Clashes reports what leaves its memory, of which values leave so many bytes of the LLB, and any two things that share

@@ -74,19 +74,17 @@ func (o SplitOptions) Peak() PeakOptions {
 	return PeakOptions{InPlace: o.InPlace, Layers: o.Layers}
 }
 
-// Disjoint reports whether pieces of a group write nothing twice.
-func Disjoint(g *model.Graph, sg *SubGraph, dim int, pieces int64) bool {
-	var before Regions
+// Disjoint returns the regions of a group's pieces; false: pieces write something twice.
+func Disjoint(g *model.Graph, sg *SubGraph, dim int, pieces int64) (all []Regions, ok bool) {
 	for q := range pieces {
-		reg := InstanceRegions(g, sg.Ops, sg.Outputs, dim, pieces, q)
+		all = append(all, InstanceRegions(g, sg.Ops, sg.Outputs, dim, pieces, q))
 		for _, o := range sg.Outputs {
-			if before != nil && before[o].Overlap(reg[o]) > 0 {
-				return false
+			if q > 0 && all[q-1][o].Overlap(all[q][o]) > 0 {
+				return nil, false
 			}
 		}
-		before = reg
 	}
-	return true
+	return all, true
 }
 
 // OrderItems describes the instances to the ordering problem.

@@ -75,7 +75,11 @@ func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
 			b.inferences = list[0].inferences
 		}
 		b.on(0)
-		b.networkInputs()
+		for _, t := range b.Graph.Inputs {
+			r := model.Whole(b.Graph.Tensor(t).Shape)
+			b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR,
+				Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
+		}
 		list = append(list, b)
 	}
 	return list
@@ -130,14 +134,6 @@ func (b *StepBuilder) addValue(v Value) int {
 	b.made[made{v.Instance, v.Tensor}] = v.ID
 	b.Values = append(b.Values, v)
 	return v.ID
-}
-
-func (b *StepBuilder) networkInputs() {
-	for _, t := range b.Graph.Inputs {
-		r := model.Whole(b.Graph.Tensor(t).Shape)
-		b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR,
-			Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
-	}
 }
 
 // step adds the step of a layer, unless the instance does not need the layer.

@@ -183,7 +183,7 @@ func (b *builder) nests() {
 		st := &s.Steps[i]
 		n, err := schedule.ParseNest(strings.Join(x.Lines, "\n"), s.Graph.Tensor(st.Output))
 		if err == nil && n.Cores != nil && !n.Cores.Equal(st.Binding) {
-			err = s.Rebind(i, n.Cores)
+			err = s.Rebind(i, n.Cores, false)
 		}
 		if err != nil {
 			b.say(at+".lines", "%v", err)
