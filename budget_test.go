@@ -15,7 +15,7 @@ const total = 129_096
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_307
+const core = 100_303
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -39,14 +39,14 @@ var budget = map[string]int{
 	"experiments/internal/report":     744,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
-	"formulation/binding":             1907,
+	"formulation/binding":             1902,
 	"formulation/bound":               3695,
-	"formulation/exact":               1771,
+	"formulation/exact":               1772,
 	"formulation/highs":               915,
 	"formulation/issue":               149,
 	"formulation/joint":               1473,
 	"formulation/milp":                903,
-	"formulation/ordering":            2995,
+	"formulation/ordering":            2996,
 	"formulation/solve":               318,
 	"formulation/split":               2075,
 	"formulation/tiling":              2202,
@@ -55,9 +55,9 @@ var budget = map[string]int{
 	"hardware/cost":                   566,
 	"hardware/isa":                    740,
 	"hardware/lower":                  6344,
-	"hardware/sim":                    3000,
+	"hardware/sim":                    3003,
 	"heuristics/astitch":              847,
-	"heuristics/graphturbo":           2589,
+	"heuristics/graphturbo":           2572,
 	"heuristics/tiles":                1103,
 	"heuristics/tvm":                  497,
 	"internal/certificate":            619,
@@ -67,11 +67,11 @@ var budget = map[string]int{
 	"internal/safefile":               110,
 	"internal/strict":                 372,
 	"internal/suggest":                75,
-	"model":                           3627,
+	"model":                           3633,
 	"model/grain":                     396,
 	"model/network":                   243,
 	"model/onnx":                      7234,
-	"model/schedule":                  5901,
+	"model/schedule":                  5907,
 	"model/schedulefile":              1533,
 	"model/simplify":                  2174,
 	"model/structure":                 1064,
@@ -81,11 +81,11 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         299,
-	"scheduler":                       7929,
+	"scheduler":                       7933,
 	"scheduler/answers":               1269,
-	"scheduler/explain":               868,
+	"scheduler/explain":               867,
 	"scheduler/picture":               191,
-	"scheduler/search":                2298,
+	"scheduler/search":                2300,
 	"systems":                         50,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,

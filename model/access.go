@@ -171,6 +171,12 @@ func reshaped(in Region, from Shape, out Region, to Shape) {
 	}
 }
 
+// SequentialOf is Sequential of the operator that makes a tensor.
+func (g *Graph) SequentialOf(t TensorID) []bool {
+	op := g.Op(g.Tensor(t).Producer)
+	return g.Sequential(op, slices.Index(op.Outputs, t))
+}
+
 // Sequential reports, per dimension of output out, whether the dimension must not be split or bound to cores: every
 // element along it depends on all the others (a softmax's axis).
 func (g *Graph) Sequential(op *Op, out int) []bool {

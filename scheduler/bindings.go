@@ -83,8 +83,7 @@ func (x spreading) Apply(ctx context.Context, d *Draft) error {
 			d.Scopes[i] = *c.scope
 		}
 		out := sg.Outputs[0]
-		op := d.Graph.Op(d.Graph.Tensor(out).Producer)
-		forbidden := d.Graph.Sequential(op, slices.Index(op.Outputs, out))
+		forbidden := d.Graph.SequentialOf(out)
 		if c.binding != nil && schedule.CheckBinding(inst.Regions[out], c.binding, forbidden, cores) == nil {
 			d.Bindings[i] = c.binding
 		}
@@ -308,8 +307,7 @@ func checkBindings(s *schedule.Schedule) error {
 		inst := &s.Instances.Instances[i]
 		sg := s.Grouping.Groups[inst.Group]
 		out := sg.Outputs[0]
-		op := s.Graph.Op(s.Graph.Tensor(out).Producer)
-		forbidden := s.Graph.Sequential(op, slices.Index(op.Outputs, out))
+		forbidden := s.Graph.SequentialOf(out)
 		if err := schedule.CheckBinding(inst.Regions[out], s.Bindings[i], forbidden, cores); err != nil {
 			return fmt.Errorf("instance %d of %s: %w", inst.Index, sg.Name, err)
 		}

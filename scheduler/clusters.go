@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -101,6 +102,10 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		}
 		parts, made = append(parts, part), append(made, part.Schedule)
 	}
+	answers := map[string]Solved{}
+	maps.Copy(answers, d.answers)
+	maps.Copy(answers, parts[0].answers)
+	parts[0].answers = answers
 	whole, err = joined(d.Order, made)
 	return whole, parts, err
 }

@@ -75,7 +75,7 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 // decide runs the stages behind number last on what from has of those before, and
 // judges each of them.
 func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
-	if err := r.validate(opt.Options); err != nil {
+	if err := r.Usable(opt.Options); err != nil {
 		return nil, err
 	}
 	if r.Evaluations > 0 {

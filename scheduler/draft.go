@@ -82,7 +82,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
 	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, Whole: from.Whole, Busy: cmp.Or(opt.active, from.Busy),
-		UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
+		UnevenCores: opt.Uneven == schedule.UnevenAll, Counting: r.Strategy("group").Counting, Memo: opt.memo}
 	if opt.tiles != nil {
 		s.Attentions = &opt.tiles.attentions
 	}
@@ -100,7 +100,7 @@ func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) schedule.Spl
 	spec, cores, dt := s.Spec, schedule.CoresWithL1(s.Spec), lower.ComputeType(s.Graph)
 	split := schedule.SplitOptions{
 		L1Bytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
-		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		Counting: s.Counting, MACsPerSecond: m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
 		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
 		LLBBytesPerSecond:  spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),
 	}

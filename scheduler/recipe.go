@@ -265,9 +265,9 @@ func (r Recipe) choice(st Stage) Strategy {
 // ErrNoSolver says that a strategy needs Options.Solver, which is not set.
 var ErrNoSolver = errors.New("needs an integer-programming solver")
 
-// validate reports what makes a recipe unusable, before any work: a stage or strategy
+// Usable reports what makes a recipe unusable, before any work: a stage or strategy
 // that does not exist, a missing solver, strategies that do not go together.
-func (r Recipe) validate(opt Options) error {
+func (r Recipe) Usable(opt Options) error {
 	if r.slow() {
 		if _, err := lookup(table.Greedy); err != nil {
 			return fmt.Errorf("variant %s: greedy rules stand in for its exact and searched decisions: %w", r.Name, err)
@@ -315,9 +315,6 @@ func (r Recipe) validate(opt Options) error {
 	}
 	return nil
 }
-
-// Usable reports why a recipe can't be used, before any work.
-func (r Recipe) Usable(opt Options) error { return r.validate(opt) }
 
 // OnKinds reports a strategy of a recipe that does not know cores of several kinds, on a machine that has them.
 func (r Recipe) OnKinds(spec *hardware.Spec) error {
@@ -417,5 +414,5 @@ func (r Recipe) Replace(opt Options, picks ...Pick) (Recipe, error) {
 		made.Description = r.Name + " with " + strings.ReplaceAll(strings.TrimPrefix(name, r.Name+"+"), "+", ", ")
 		made.Fallback = nil
 	}
-	return made, made.validate(opt)
+	return made, made.Usable(opt)
 }

@@ -43,7 +43,7 @@ func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*D
 			p.Recipe.Name += "+" + pick.String()
 		}
 	}
-	return p, p.Recipe.validate(w.opt.Options)
+	return p, p.Recipe.Usable(w.opt.Options)
 }
 
 // regroup lets a strategy of row group or split decide on groups.

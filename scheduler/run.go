@@ -110,7 +110,7 @@ func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 		list = append(list, other)
 	}
 	for _, other := range list {
-		if err := other.validate(opt); err != nil {
+		if err := other.Usable(opt); err != nil {
 			return nil, err
 		}
 	}

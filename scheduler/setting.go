@@ -22,6 +22,7 @@ type Setting[T any] struct {
 	Change func(r Rand, s *schedule.Schedule, x T) (T, bool)
 
 	writes string                             // see Stage
+	check  func(x T) error                    // of a value that a file has
 	inPlan bool                               // the schedule file has it in other words
 	text   func(b *strings.Builder, d *Draft) // see Stage
 }
@@ -125,6 +126,9 @@ func (s *Setting[T]) Stage() Stage {
 		if err := json.Unmarshal(data, &x.value); err != nil {
 			such, _ := json.Marshal(s.Of(&Draft{}))
 			return nil, fmt.Errorf("value is %s, expected one such as %s", data, such)
+		}
+		if s.check != nil {
+			return x, s.check(x.value)
 		}
 		return x, nil
 	}

@@ -218,10 +218,13 @@ var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB 
 		{"quarter", "so that products whose operands come from the DDR have large tiles", 4},
 		{"half", "as much as values have", 8},
 	},
-	Apply: func(d *Draft, sixteenths int64) error {
+	check: func(sixteenths int64) error {
 		if sixteenths < 1 || sixteenths > 15 {
 			return fmt.Errorf("reserve is %d sixteenths of the LLB, expected 1 to 15", sixteenths)
 		}
+		return nil
+	},
+	Apply: func(d *Draft, sixteenths int64) error {
 		d.Reserve = sixteenths
 		return nil
 	}}

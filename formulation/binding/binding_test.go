@@ -118,7 +118,7 @@ func TestPruneKeepsAnOptimum(t *testing.T) {
 	dropped := 0
 	for k := range 300 {
 		p := random(r)
-		q := p.Restrict(p.Prune(false))
+		q := p.Restrict(p.Prune(t.Context(), false))
 		for i := range p.Nodes {
 			dropped += len(p.Nodes[i].Labels) - len(q.Nodes[i].Labels)
 		}

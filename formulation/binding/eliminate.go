@@ -51,7 +51,7 @@ func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 }
 
 func (p *Problem) search(ctx context.Context, opts Options) *Result {
-	kept := p.Prune(false)
+	kept := p.Prune(ctx, false)
 	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: cmp.Or(int(opts.WorkLimit), defaultMaxTable)}
 	best, bound, report := opts.Start, p.Floor(), opts.Reporter()
 	tell := func() {

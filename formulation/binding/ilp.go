@@ -30,24 +30,24 @@ type edgeVars struct {
 
 // Formulate builds the model of the package's documentation.
 func Formulate(p *Problem, opts Options) (*milp.Model, error) {
-	pr, err := formulate(p, opts)
+	pr, err := formulate(context.Background(), p, opts)
 	if err != nil {
 		return nil, err
 	}
 	return pr.model, pr.model.Err()
 }
 
-func formulate(p *Problem, opts Options) (*Program, error) {
+func formulate(ctx context.Context, p *Problem, opts Options) (*Program, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return p.State(milp.New("binding"), false, opts.Start), nil
+	return p.State(ctx, milp.New("binding"), false, opts.Start), nil
 }
 
 // State adds the variables and rows of a valid problem to a model whose objective is in microseconds. Of the labels it
 // has those that [Problem.Prune] keeps and those of a start, which the solver could not be given otherwise.
-func (p *Problem) State(m *milp.Model, sameScope bool, start []int) *Program {
-	pr := &Program{Kept: p.Prune(sameScope), model: m}
+func (p *Problem) State(ctx context.Context, m *milp.Model, sameScope bool, start []int) *Program {
+	pr := &Program{Kept: p.Prune(ctx, sameScope), model: m}
 	for i, l := range start {
 		if at, there := slices.BinarySearch(pr.Kept[i], l); !there {
 			pr.Kept[i] = slices.Insert(pr.Kept[i], at, l)
@@ -172,7 +172,7 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
-	pr, err := formulate(p, opts)
+	pr, err := formulate(ctx, p, opts)
 	if err != nil {
 		return nil, err
 	}

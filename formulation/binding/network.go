@@ -78,7 +78,7 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		out := s.Grouping.Groups[inst.Group].Outputs[0]
-		q.all[i] = grids(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
+		q.all[i] = grids(inst.Regions[out], s.Graph.SequentialOf(out), p.cores, s.UnevenCores)
 		if !slices.ContainsFunc(q.all[i], s.Bindings[i].Equal) {
 			q.all[i] = append(q.all[i], s.Bindings[i])
 		}
@@ -213,12 +213,6 @@ func (q *poser) distinct(i int, output []schedule.Binding) (kept []int) {
 		}
 	}
 	return kept
-}
-
-// lastForbidden: the last operator's own sequential dimensions, as in Algorithm 4.
-func lastForbidden(g *model.Graph, t model.TensorID) []bool {
-	op := g.Op(g.Tensor(t).Producer)
-	return g.Sequential(op, slices.Index(op.Outputs, t))
 }
 
 // instance finds out what the instance costs whose steps the runs have.

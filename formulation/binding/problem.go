@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -235,8 +236,8 @@ func (p *Problem) Judge(choice []int) (*Result, error) {
 // where b runs over the neighbour's labels that are left (Goldstein's criterion of dead-end elimination). Labels go
 // one by one, so that of two equal ones the first stays, and a best choice is left. With sameScope only labels of one
 // scope replace each other, so that a best choice is left for every choice of scopes, and whatever a scope costs
-// besides. It returns the labels kept, ascending, per node.
-func (p *Problem) Prune(sameScope bool) [][]int {
+// besides. It returns the labels kept, ascending, per node: more of them where the context ends.
+func (p *Problem) Prune(ctx context.Context, sameScope bool) [][]int {
 	kept := make([][]int, len(p.Nodes))
 	for i, n := range p.Nodes {
 		for l := range n.Labels {
@@ -270,7 +271,7 @@ func (p *Problem) Prune(sameScope bool) [][]int {
 				continue
 			}
 			settled[i] = true
-			for at := len(kept[i]) - 1; at >= 0; at-- {
+			for at := len(kept[i]) - 1; at >= 0 && ctx.Err() == nil; at-- {
 				for k, other := range kept[i] {
 					if sameScope && p.Nodes[i].Labels[other].Scope != p.Nodes[i].Labels[kept[i][at]].Scope {
 						continue

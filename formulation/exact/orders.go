@@ -144,7 +144,8 @@ func OrderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Problem, tiles tiledGroups,
 	notes []string, err error) {
 	// The rates weigh only OrderItem.Seconds, which the problem does not have.
-	items := schedule.OrderItems(s, schedule.SplitOptions{InPlace: opt.InPlace, MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	items := schedule.OrderItems(s, schedule.SplitOptions{InPlace: opt.InPlace, Counting: s.Counting, MACsPerSecond: 1,
+		VectorOpsPerSecond: 1})
 	p = &ordering.Problem{
 		Name:             s.Graph.Name,
 		CapacityBytes:    schedule.AllDataBytes(s.Spec),

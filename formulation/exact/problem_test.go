@@ -22,9 +22,14 @@ func TestOrderProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"resnet50", "inception-v3", "bert-128"} {
-		t.Run(name, func(t *testing.T) {
-			g, err := zoo.Build(name, zoo.Options{Batch: 8})
+	for _, c := range []struct {
+		name, group string
+		batch       int64
+	}{
+		{"resnet50", "alg2", 8}, {"inception-v3", "alg2", 8}, {"bert-128", "alg2", 8}, {"mobilenetv2", "alg2-layers", 16},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := zoo.Build(c.name, zoo.Options{Batch: c.batch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,6 +38,9 @@ func TestOrderProblem(t *testing.T) {
 			}
 			v, err := recipes.Lookup("ordering")
 			if err != nil {
+				t.Fatal(err)
+			}
+			if v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: c.group}); err != nil {
 				t.Fatal(err)
 			}
 			s, err := v.Schedule(t.Context(), g, spec, scheduler.Options{})
@@ -46,7 +54,8 @@ func TestOrderProblem(t *testing.T) {
 			if len(notes) > 0 {
 				t.Errorf("notes %q, expected none: the sizes below would differ", notes)
 			}
-			items := schedule.OrderItems(s, schedule.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+			items := schedule.OrderItems(s, schedule.SplitOptions{Counting: s.Counting, MACsPerSecond: 1,
+				VectorOpsPerSecond: 1})
 			og := ordering.NewGraph(p)
 			if len(items) != len(og.Refs) {
 				t.Fatalf("%d instances, expected %d", len(og.Refs), len(items))

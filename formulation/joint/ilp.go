@@ -44,7 +44,7 @@ type program struct {
 }
 
 // formulate fails where the program is too large.
-func formulate(p *Problem, opts Options) (*program, error) {
+func formulate(ctx context.Context, p *Problem, opts Options) (*program, error) {
 	f := &program{p: p, g: ordering.NewGraph(p.Order), model: milp.New("joint")}
 	n := len(f.g.Refs)
 	before, after := f.g.Closures()
@@ -64,7 +64,7 @@ func formulate(p *Problem, opts Options) (*program, error) {
 		return nil, fmt.Errorf("joint: the program would have up to %d columns, more than %d", columns, maxColumns)
 	}
 	f.order()
-	f.labels = p.Labels.State(f.model, true, opts.Start.Choice) // (10) to (12)
+	f.labels = p.Labels.State(ctx, f.model, true, opts.Start.Choice) // (10) to (12)
 	f.moves()
 	f.capacity()
 	return f, nil
@@ -306,7 +306,7 @@ func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 		}
 	}
 	bound, stop := p.Labels.Floor(), milp.StopMemory
-	if f, err := formulate(p, opts.Options); err != nil {
+	if f, err := formulate(ctx, p, opts.Options); err != nil {
 		opts.Notef("not solved, the answer is the start: %v", err)
 	} else if size := f.model.Effort(); opts.MaxColumns > 0 && size.Columns > opts.MaxColumns {
 		r.Effort, stop = &size, milp.StopWork

@@ -352,7 +352,7 @@ func TestPlaysArePoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := formulate(p, Options{Start: Start{Choice: choice}})
+		f, err := formulate(t.Context(), p, Options{Start: Start{Choice: choice}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	var cancel context.CancelFunc
 	s.ctx, cancel = opts.Begin(ctx)
 	defer cancel()
-	s.kept = p.Labels.Prune(true)
+	s.kept = p.Labels.Prune(s.ctx, true)
 	for i, readers := range s.graph.Readers {
 		units := float64(s.graph.Store[i] + int64(len(readers))*s.graph.Load[i])
 		s.dear = append(s.dear, units/s.graph.Unit*p.SecondsPerCost)

@@ -38,6 +38,8 @@ func Solve(ctx context.Context, p *Problem, objective Objective, method string, 
 	if err != nil {
 		return nil, fmt.Errorf("ordering: %w", err)
 	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
 	if m.Exact && opts.Start == nil {
 		if opts.Start, err = BestRule(NewGraph(p), objective); err != nil {
 			return nil, err

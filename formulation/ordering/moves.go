@@ -35,64 +35,63 @@ func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, p
 			last[i] = max(last[i], at[r])
 		}
 	}
-	var held []int // live outputs in the L1
-	inL1 := make([]bool, len(order))
+	var held []int                   // live outputs in the L1
+	place := make([]int, len(order)) // 1 + that in held; 0: not in the L1
 	copied := make([]bool, len(order))
 	used := int64(0)
-	drop := func(k int) {
-		i := held[k]
-		held[k] = held[len(held)-1]
-		held = held[:len(held)-1]
-		inL1[i] = false
+	take := func(i int) {
+		held = append(held, i)
+		place[i] = len(held)
+		used += g.Output[i]
+	}
+	drop := func(i int) {
+		end := held[len(held)-1]
+		held[place[i]-1], place[end] = end, place[i]
+		held, place[i] = held[:len(held)-1], 0
 		used -= g.Output[i]
 	}
 	for pos, i := range order {
 		step := Step{Run: g.Refs[i]}
 		need := g.Output[i] + g.Work[i]
 		for _, r := range g.Reads[i] {
-			if !inL1[r] {
+			if place[r] == 0 {
 				need += g.Output[r]
 			}
 		}
 		for objective == Traffic && used+need > g.Capacity {
 			victim := -1
-			for k, j := range held {
+			for _, j := range held {
 				if _, read := slices.BinarySearch(g.Reads[i], j); read || g.Output[j] == 0 {
 					continue
 				}
-				if victim < 0 || last[j] > last[held[victim]] || last[j] == last[held[victim]] && j < held[victim] {
-					victim = k
+				if victim < 0 || last[j] > last[victim] || last[j] == last[victim] && j < victim {
+					victim = j
 				}
 			}
 			if victim < 0 {
 				return nil, 0, 0, fmt.Errorf("instance %d needs %d bytes beside %d, and nothing can leave the L1", i, need, used)
 			}
-			j := held[victim]
-			if !copied[j] {
-				copied[j] = true
-				cost += g.Store[j]
+			if !copied[victim] {
+				copied[victim] = true
+				cost += g.Store[victim]
 			}
-			step.Store = append(step.Store, g.Refs[j])
+			step.Store = append(step.Store, g.Refs[victim])
 			drop(victim)
 		}
 		for _, r := range g.Reads[i] {
-			if !inL1[r] {
+			if place[r] == 0 {
 				step.Load = append(step.Load, g.Refs[r])
 				cost += g.Load[r]
-				inL1[r] = true
-				held = append(held, r)
-				used += g.Output[r]
+				take(r)
 			}
 		}
 		peak = max(peak, used+g.Output[i]+g.Work[i])
 		if last[i] >= 0 {
-			inL1[i] = true
-			held = append(held, i)
-			used += g.Output[i]
+			take(i)
 		}
-		for k := len(held) - 1; k >= 0; k-- {
-			if last[held[k]] <= pos {
-				drop(k)
+		for _, r := range g.Reads[i] {
+			if last[r] <= pos {
+				drop(r)
 			}
 		}
 		steps = append(steps, step)

@@ -158,15 +158,7 @@ type Step struct{ Ps, Bytes int64 }
 
 // At returns the bytes in use at a time.
 func (o *Occupancy) At(ps int64) int64 {
-	i, found := slices.BinarySearchFunc(o.Steps, ps, func(s Step, ps int64) int {
-		switch {
-		case s.Ps < ps:
-			return -1
-		case s.Ps > ps:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(o.Steps, ps, func(s Step, ps int64) int { return cmp.Compare(s.Ps, ps) })
 	if !found {
 		i--
 	}

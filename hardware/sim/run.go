@@ -74,7 +74,7 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	f.spread(e.end)
 	r, _ := e.meter.result(e.start, e.end, e.times)
 	r.Start, r.End = timesOf(e.start, e.times), timesOf(e.end, e.times)
-	return r, nil
+	return r, r.check(p.Name)
 }
 
 func checkLimits(p *isa.Program) error {

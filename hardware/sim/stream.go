@@ -93,6 +93,14 @@ func (s *Stream) Past(ps int64) bool {
 	return true
 }
 
+// check holds a result against the bound of its own program.
+func (r *Result) check(program string) error {
+	if least := r.Bound.Ps(); least > r.TotalPs {
+		return fmt.Errorf("internal error, program %q takes %d ps, less than its bound of %d ps", program, r.TotalPs, least)
+	}
+	return nil
+}
+
 // End simulates what is left. The program may have its buffers now, of which CheckBuffers is
 // asked, and loses them, since the times of the commands are not in the result.
 func (s *Stream) End(ctx context.Context) (*Result, error) {
@@ -114,6 +122,9 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	}
 	r, u := s.e.meter.result(s.e.start, s.e.end, s.e.times)
 	if err := u.check(); err != nil {
+		return nil, err
+	}
+	if err := r.check(s.e.p.Name); err != nil {
 		return nil, err
 	}
 	s.e.p.Buffers = nil

@@ -31,7 +31,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 			// one violates a requirement of this output.
 			p, out := plain[i], sg.Outputs[0]
 			if r := inst.Regions[out]; p.Busy(r) > bind[i].Busy(r) ||
-				schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
+				schedule.CheckBinding(inst.Regions[out], bind[i], g.SequentialOf(out), cores) != nil {
 				bind[i] = p
 			}
 			continue
@@ -63,20 +63,9 @@ func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceG
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid, uneven)
+		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, g.SequentialOf(out), grid, uneven)
 	}
 	return bind, make([]schedule.Level, len(bind))
-}
-
-// forbidden: the last operator's own sequential dimensions (a softmax's axis).
-func forbidden(g *model.Graph, sg *schedule.SubGraph, t model.TensorID) []bool {
-	op := g.Op(g.Tensor(t).Producer)
-	for k, o := range op.Outputs {
-		if o == t {
-			return g.Sequential(op, k)
-		}
-	}
-	return nil
 }
 
 func producers(inst *schedule.Instance) []schedule.Dep {

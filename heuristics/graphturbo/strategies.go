@@ -51,17 +51,11 @@ var algorithm2 = scheduler.Strategy{Name: "alg2", Description: "Algorithm 2 of t
 
 var algorithm2Divisors = scheduler.Strategy{Name: "alg2-divisors",
 	Description: "alg2 where Eq. (1) compares factors that divide the output",
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		d.Machine.Divisors = true
-		return algorithm2.Decide(ctx, d)
-	}}
+	Counting:    schedule.Counting{Divisors: true}, Decide: algorithm2.Decide}
 
 var algorithm2Layers = scheduler.Strategy{Name: "alg2-layers",
 	Description: "alg2 where tensors inside a layer take no room (4.1)",
-	Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		d.Machine.Layers = true
-		return algorithm2.Decide(ctx, d)
-	}}
+	Counting:    schedule.Counting{Layers: true}, Decide: algorithm2.Decide}
 
 var noSplit = scheduler.Strategy{Name: "none", Description: "not at all", Completes: true,
 	Decide: func(_ context.Context, d *scheduler.Draft) error {

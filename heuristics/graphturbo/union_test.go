@@ -139,11 +139,13 @@ func TestUnions(t *testing.T) {
 	for i := range 100 {
 		add(tangled(r, 5+i/4))
 	}
+	layers := schedule.Counting{Layers: true}
+	options := []schedule.SplitOptions{{}, {InPlace: true}, {Counting: layers}, {InPlace: true, Counting: layers}}
 	unions, plain, split := 0, 0, 0
 	for _, g := range graphs {
 		for _, lb := range []int64{400, 16 << 10, 1 << 20} {
 			for _, uneven := range []schedule.Uneven{schedule.UnevenAll, schedule.UnevenNone} {
-				for _, opt := range []schedule.SplitOptions{{}, {InPlace: true}, {Layers: true}, {InPlace: true, Layers: true}} {
+				for _, opt := range options {
 					flat := opt.InPlace || opt.Layers
 					if flat && (lb == 400 || len(g.Ops) > 70) {
 						continue

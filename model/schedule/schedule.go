@@ -148,6 +148,7 @@ type Schedule struct {
 	Busy      int            // clusters that have work, and share the DDR; 0: all
 	Cores     int64          // of a cluster that have work; 0: all. See [hardware.Spec.Part].
 	Grouping  *Grouping
+	Counting  Counting  // of the rule that made the groups
 	Layers    [][]Layer // per group
 	Instances *InstanceGraph
 	Order     []int

@@ -49,16 +49,21 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 	return order
 }
 
-// SplitOptions are the inputs of Algorithm 1 beside the sub-graph.
-type SplitOptions struct {
-	L1Bytes int64 // of the whole cluster, for activations
-	Cores   int64
-	InPlace bool
+// Counting is how footprints and factors of groups are counted, where the paper leaves that open.
+type Counting struct {
 	// Layers leaves tensors inside a layer out of footprints (§4.1), see [PeakOptions].
 	Layers bool
 	// Divisors lets Eq. (1) compare factors that divide the output, too, where the text
 	// asks this of intermediates only (line 10).
 	Divisors bool
+}
+
+// SplitOptions are the inputs of Algorithm 1 beside the sub-graph.
+type SplitOptions struct {
+	L1Bytes int64 // of the whole cluster, for activations
+	Cores   int64
+	InPlace bool
+	Counting
 	// Uneven says which extents a factor need not divide.
 	Uneven Uneven
 	// The simple cost model against recomputation: a split whose instances compute parts of intermediates twice is

@@ -418,8 +418,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.L1Bytes, opt.Divisors = opt.L1Bytes, x.GroupedBy == "alg2-divisors"
-	opt.Layers = x.GroupedBy == "alg2-layers"
+	x.L1Bytes = opt.L1Bytes
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])
 	dim, factors := sg.SplitDim(), []int64{1}

@@ -851,7 +851,9 @@ func (s *seeker) budget(first startAt) budget {
 		b.evaluations = min(b.evaluations, fewOperators/operators)
 	}
 	if !s.until.IsZero() {
-		b.evaluations = math.MaxInt32
+		if s.opt.Evaluations == 0 || s.opt.capEvaluations {
+			b.evaluations = math.MaxInt32
+		}
 		b.end = s.began.Add(time.Duration(searchShare * float64(s.until.Sub(s.began))))
 	}
 	return b
