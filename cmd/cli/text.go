@@ -194,11 +194,8 @@ func count(n int64) string { return withPrefix(float64(n)) }
 
 // unit joins a number of withPrefix and its unit: "4.09 GMAC", "7 MAC".
 func unit(n float64, name string) string {
-	text := withPrefix(n)
-	if strings.Contains(text, " ") {
-		return text + name
-	}
-	return text + " " + name
+	number, prefix, _ := strings.Cut(withPrefix(n), " ")
+	return number + " " + prefix + name
 }
 
 // perSecond writes a rate of batch elements.
@@ -213,22 +210,25 @@ func perSecond(v float64) string {
 func size(n int64) string { return hardware.Bytes(n).Rounded() }
 
 // duration writes seconds.
-func duration(s float64) string {
+func duration(s float64) string { return small(s, "s") }
+
+// small writes what is rarely above 1 of a unit.
+func small(v float64, name string) string {
 	for _, p := range []struct {
-		name string
-		per  float64
-	}{{"s", 1}, {"ms", 1e3}, {"us", 1e6}} {
-		if math.Abs(s)*p.per >= 0.99995 {
-			return significant(s*p.per) + " " + p.name
+		prefix string
+		per    float64
+	}{{"", 1}, {"m", 1e3}, {"u", 1e6}} {
+		if math.Abs(v)*p.per >= 0.99995 {
+			return significant(v*p.per) + " " + p.prefix + name
 		}
 	}
-	return significant(s*1e9) + " ns"
+	return significant(v*1e9) + " n" + name
 }
 
 // joules writes an energy.
 func joules(e float64) string {
 	if e < 0.99995 && e > 0 {
-		return significant(e*1e3) + " mJ"
+		return small(e, "J")
 	}
 	return unit(e, "J")
 }
