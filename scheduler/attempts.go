@@ -183,17 +183,15 @@ func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list [
 			}
 			all = []schedule.Uneven{c.quick[key]}
 		}
-		for _, inPlace := range []bool{c.opt.InPlace, true} {
-			if inPlace != c.opt.InPlace && !(c.wide && len(r.Strategy("split").Needs) > 0) {
-				continue
-			}
+		places := []bool{c.opt.InPlace}
+		if c.wide && len(r.Strategy("split").Needs) > 0 {
+			places = append(places, true)
+		}
+		for _, inPlace := range places {
 			for _, pieces := range all {
 				for _, weight := range c.weights {
 					list = append(list, attempt{c.opt.Chunk, i, pieces, inPlace, weight})
 				}
-			}
-			if c.opt.InPlace {
-				break
 			}
 		}
 	}
@@ -245,7 +243,7 @@ func (c *trials) try(ctx context.Context, list []attempt, l draftGroup, all []tr
 			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
-				slack := nearest                                   // for near
+				slack := nearest                                   // for near; 1 without it is not measurably quicker
 				if c.wide && a.inPlace && r.Name == table.Greedy { // it may stand for a faster one, see compete
 					slack = nearly
 				}

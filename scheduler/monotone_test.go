@@ -184,26 +184,23 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 // Where weights that each cluster loads take most of the time, layers over clusters are tried by default, and the file
 // of the schedule is the schedule.
 func TestDefaultDividesLayers(t *testing.T) {
-	net, chip := open(t, "alexnet"), load(t, "stcp920")
-	run := func(name string, opt scheduler.Options) *scheduler.Result {
-		recipe, err := recipes.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
+	few := load(t, "stcp920").Clone()
+	few.Clusters, few.CoreTypes[0].Count = 3, 6
+	few.DDR.BandwidthBytesPerSecond /= 2
+	for _, c := range []struct {
+		net  string
+		chip *hardware.Spec
+	}{{"alexnet", load(t, "stcp920")}, {"resnet18", few}} {
+		net, batch := open(t, c.net), 2*int64(c.chip.Clusters)
+		own := ran(t, net, c.chip, batch, recipes.Default, scheduler.Options{})
+		for _, name := range []string{"tiled-l1", "tiled-groups", recipes.Greedy} {
+			r := ran(t, net, c.chip, batch, name, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: batch})
+			if r.Sim.TotalPs < own.Sim.TotalPs*99/100 {
+				t.Errorf("%s: %s by layers takes %d ps, the default %d", c.net, name, r.Sim.TotalPs, own.Sim.TotalPs)
+			}
 		}
-		r, err := scheduler.Run(t.Context(), net, chip, 8, recipe, opt)
-		if err != nil {
-			t.Fatal(err)
+		if own.Clusters != scheduler.OverLayer || !slices.Contains(own.Also, "layers over clusters") {
+			t.Errorf("%s: clusters by %q, also %q", c.net, own.Clusters, own.Also)
 		}
-		return r
-	}
-	own := run(recipes.Default, scheduler.Options{})
-	for _, name := range []string{"tiled-l1", "tiled-groups", recipes.Greedy} {
-		r := run(name, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: 8})
-		if r.Sim.TotalPs < own.Sim.TotalPs*99/100 {
-			t.Errorf("%s by layers takes %d ps, the default %d", name, r.Sim.TotalPs, own.Sim.TotalPs)
-		}
-	}
-	if own.Clusters != scheduler.OverLayer || !slices.Contains(own.Also, "layers over clusters") {
-		t.Errorf("clusters by %q, also %q", own.Clusters, own.Also)
 	}
 }

@@ -66,10 +66,9 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if err != nil {
 		return nil, err
 	}
-	best := t.best
-	if best == nil && len(chunks) > 1 {
+	if t.best == nil && len(chunks) > 1 {
 		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), slices.Max(chunks), t.err)
-	} else if best == nil {
+	} else if t.best == nil {
 		return nil, t.err
 	}
 	if t.wide && opt.Clusters == OverLayer && spec.Chips == nil {
@@ -83,20 +82,19 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			return apart, nil
 		}
 	}
-	if t.wide && tune && !done && opt.Clusters == OverBatch && spec == machine && spec.Clusters > 1 && !opt.Lines {
+	if t.wide && tune && (!done || spec.Mixed()) && opt.Clusters == OverBatch && spec == machine && !opt.Lines {
 		if err := t.overLayers(ctx, options); err != nil {
 			return nil, err
 		}
-		best = t.best
 	}
-	t.name(best)
+	t.name(t.best)
 	if tune {
-		best.Tried = t.trials()
+		t.best.Tried = t.trials()
 	}
-	if best.Sim == nil {
-		err = best.Simulate(ctx)
+	if t.best.Sim == nil {
+		err = t.best.Simulate(ctx)
 	}
-	return best, err
+	return t.best, err
 }
 
 // Alternatives are the recipe and those that it falls back to, all of which can be used.

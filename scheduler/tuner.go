@@ -181,7 +181,7 @@ func (t *tuner) name(best *Result) {
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
 			len(t.recipes)))
 	}
-	best.Also = t.also
+	best.Also = slices.Compact(t.also)
 }
 
 // besides tries sizes with other options, by the fastest recipe so far and those with groups.
@@ -299,23 +299,30 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	return nil
 }
 
-// overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices all
-// clusters, a half and so on, and one cluster for each element, and simulates the numbers with hopeful prices.
+// overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices
+// divisors of the clusters, powers of two, and one for each element, and simulates those with hopeful prices. Where
+// there are several kinds of core it divides them over these, by the last recipe whose groups are not split.
 func (t *tuner) overLayers(ctx context.Context, options Options) error {
+	own := slices.DeleteFunc(slices.Clone(t.recipes), func(r Recipe) bool { return len(r.Strategy("split").Needs) > 0 })
+	for _, x := range dividers {
+		if _, wrong := x.Name.machine(t.machine, t.opt.Level); x.Kinds && wrong == nil && t.batch <= MaxTunedChunk {
+			return t.divide(ctx, options, x.Name, state{tiles: &Memory{}}, own[len(own)-1],
+				"layers over kinds of core")
+		}
+	}
 	g, err := t.net.Graph(t.batch)
-	if err != nil {
+	if err != nil || len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return err
 	}
-	if len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
-		return nil
+	// The last scout, of groups that are split, but the first where cores are no power of two: splits leave some idle.
+	cores, by := schedule.CoresWithL1(t.spec), Recipe{}
+	for i, r := range t.recipes {
+		if t.scout(i) && r.Name != table.Greedy && !r.wide() && (by.Name == "" || cores&(cores-1) == 0) {
+			by = r
+		}
 	}
-	numbers := []int{int(min(t.batch, int64(t.spec.Clusters)))}
-	for n := t.spec.Clusters; n > 1; n /= 2 {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range slices.Compact(numbers) {
-		if n == 1 {
+	for n := 2; n <= t.spec.Clusters; n++ {
+		if t.spec.Clusters%n != 0 && n&(n-1) != 0 && int64(n) != t.batch {
 			continue
 		}
 		memory := &Memory{}
@@ -323,25 +330,22 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 		if err != nil || s > hopeful*1e-12*float64(t.least) {
 			continue
 		}
-		if also := "layers over clusters"; !slices.Contains(t.also, also) {
-			t.also = append(t.also, also)
-		}
-		x := &tuner{net: t.net, machine: t.machine, spec: t.spec, batch: t.batch, least: t.least, tune: true,
-			opt: run{Options: options, state: state{tiles: memory, within: n}}}
-		x.opt.Clusters = OverLayer
-		for i, r := range t.recipes {
-			if t.scout(i) && r.Name != table.Greedy && !r.wide() {
-				x.recipes = []Recipe{r} // the last, of groups that are split: the others are as fast
-			}
-		}
-		if err := x.chunk(ctx, t.batch); err != nil {
+		in := state{tiles: memory, within: n}
+		if err := t.divide(ctx, options, OverLayer, in, by, "layers over clusters"); err != nil {
 			return err
-		}
-		if x.best != nil {
-			t.best, t.least = x.best, x.least
 		}
 	}
 	return ctx.Err()
+}
+
+// divide tries a division of the layers, by a recipe, with the batch as one chunk.
+func (t *tuner) divide(ctx context.Context, options Options, by Division, in state, r Recipe, also string) error {
+	x := *t
+	x.recipes, x.wide, x.opt = []Recipe{r}, false, run{Options: options, state: in}
+	x.opt.Clusters = by
+	err := x.chunk(ctx, t.batch)
+	t.best, t.least, t.also = x.best, x.least, append(t.also, also)
+	return err
 }
 
 // A part is what of a cluster may be used.
@@ -390,7 +394,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 		limit := min(last, int64(nearest*float64(t.least)))
 		last, err = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
 			if split := len(t.recipes[t.by].Strategy("split").Needs) > 0; level == schedule.L1 {
-				return recipe == 0 && split || recipe == t.by && !split // splits take long
+				return recipe == 0 && split || recipe == t.by && (!split || len(tried) == 1) // splits take long
 			}
 			return recipe == t.by || t.scout(recipe) && recipe > 0
 		})
