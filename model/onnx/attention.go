@@ -261,7 +261,7 @@ func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 
 // angles looks positions up in a table of cosines or sines and sets a dimension
 // for the heads before the positions. Tables are computed, not learned.
-func (c *call) angles(suffix string, table, positions *value, batch, seq int64) *value {
+func (c *call) angles(suffix string, table, positions *value, seq int64) *value {
 	t := table
 	if positions != nil && len(positions.shape) == 2 {
 		t = c.step(suffix+"/rows", "Gather", model.Attr{}, arg{table, statistic}, operandOf(positions))
@@ -291,9 +291,8 @@ func (c *call) rotation(cos, sin, positions *value, n, dim int64) {
 		}
 	}
 	h := c.toHeads("x", x, n)
-	batch := x.shape[0]
-	y := c.rotate("x", h.v, c.angles("cos", cos, positions, batch, h.seq),
-		c.angles("sin", sin, positions, batch, h.seq), dim)
+	y := c.rotate("x", h.v, c.angles("cos", cos, positions, h.seq),
+		c.angles("sin", sin, positions, h.seq), dim)
 	if merge {
 		y = c.step("merge/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
 		c.finish("Reshape", model.Attr{Shape: x.shape, Variant: c.variant()}, operandOf(y))
@@ -475,8 +474,7 @@ func groupQueryAttention(c *call) {
 		if cos == nil || sin == nil {
 			c.fail("rotates without tables of cosines and sines")
 		}
-		batch := query.shape[0]
-		a, b := c.angles("cos", cos, c.in[9], batch, q.seq), c.angles("sin", sin, c.in[9], batch, q.seq)
+		a, b := c.angles("cos", cos, c.in[9], q.seq), c.angles("sin", sin, c.in[9], q.seq)
 		var dim int64
 		dim = 2 * cos.shape[len(cos.shape)-1]
 		q.v, k.v = c.rotate("query", q.v, a, b, dim), c.rotate("key", k.v, a, b, dim)

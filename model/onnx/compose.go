@@ -415,7 +415,7 @@ func topK(c *call) {
 		c.fail("the best %d, expected a positive number", k)
 	}
 	axis := c.axis(c.int("axis", -1), len(c.in[0].shape))
-	if own := c.ownInput(0); own != nil && len(own.shape) == len(c.in[0].shape) && own.shape[axis] == k {
+	if own := c.ownInput(); own != nil && len(own.shape) == len(c.in[0].shape) && own.shape[axis] == k {
 		k = c.in[0].shape[axis] // all in order, of another batch too
 	}
 	c.emit("TopK", model.Attr{Axis: int64(axis), Splits: []int64{k}}, args(c.in[0]))

@@ -156,7 +156,7 @@ func (c *call) reshapeTarget() model.Shape {
 
 func reshape(c *call) { c.toShape(c.reshapeTarget()) }
 
-func foldReshape(c *call) *literal { return c.foldShape(c.reshapeTarget()) }
+func foldReshape(c *call) *literal { return c.in[0].lit.reshape(c.reshapeTarget()) }
 
 func flatten(c *call) {
 	s := c.in[0].shape
@@ -187,11 +187,7 @@ func squeezed(c *call) model.Shape {
 
 func squeeze(c *call) { c.toShape(squeezed(c)) }
 
-func foldSqueeze(c *call) *literal { return c.foldShape(squeezed(c)) }
-
-func (c *call) foldShape(s model.Shape) *literal {
-	return c.in[0].lit.reshape(s)
-}
+func foldSqueeze(c *call) *literal { return c.in[0].lit.reshape(squeezed(c)) }
 
 func unsqueezed(c *call) model.Shape {
 	s := c.in[0].shape
@@ -217,7 +213,7 @@ func unsqueezed(c *call) model.Shape {
 }
 
 func unsqueeze(c *call)              { c.toShape(unsqueezed(c)) }
-func foldUnsqueeze(c *call) *literal { return c.foldShape(unsqueezed(c)) }
+func foldUnsqueeze(c *call) *literal { return c.in[0].lit.reshape(unsqueezed(c)) }
 
 func (c *call) perm() []int64 {
 	rank := len(c.in[0].shape)
@@ -336,7 +332,7 @@ func split(c *call) {
 	if int64(len(parts)) != n {
 		c.fail("splits into %d parts, but has %d outputs", len(parts), n)
 	}
-	if own := c.ownInput(0); ok && own != nil && len(own.shape) == len(s) && c.sameInFile(1) {
+	if own := c.ownInput(); ok && own != nil && len(own.shape) == len(s) && c.sameInFile(1) {
 		parts = slices.Clone(parts) // of the batch, when along it
 		for i := range parts {
 			parts[i] = c.grown(parts[i], own.shape[axis], s[axis])
@@ -493,7 +489,7 @@ func (c *call) expandTarget() model.Shape {
 	if len(target) > maxRank {
 		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
 	}
-	if own := c.ownInput(0); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 &&
+	if own := c.ownInput(); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 &&
 		target[0] == c.fileBatch &&
 		(len(own.shape) < len(target) || own.shape[0] == 1) {
 		// One for all images becomes one for each: a class token.
@@ -572,7 +568,7 @@ func resize(c *call) {
 	}
 	f := c.scales(2)
 	size, _ := c.list("", 3)
-	if own := c.ownInput(0); own != nil && len(size) == len(own.shape) && c.sameInFile(3) {
+	if own := c.ownInput(); own != nil && len(size) == len(own.shape) && c.sameInFile(3) {
 		// What the file does not scale follows the batch.
 		size = slices.Clone(size)
 		for d, n := range own.shape {
@@ -693,10 +689,10 @@ func (c *call) grown(n, own, now int64) int64 {
 	return n * now / own
 }
 
-// ownInput is input i as it is at the file's own batch; nil if that is the one being built.
-func (c *call) ownInput(i int) *value {
-	if c.own == nil || i >= len(c.node.inputs) {
+// ownInput is the first input as it is at the file's own batch; nil if that is the one being built.
+func (c *call) ownInput() *value {
+	if c.own == nil || len(c.node.inputs) == 0 {
 		return nil
 	}
-	return c.own[c.node.inputs[i]]
+	return c.own[c.node.inputs[0]]
 }

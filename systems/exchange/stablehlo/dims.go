@@ -133,7 +133,7 @@ func (x *flat) gatherDims() gathered {
 }
 
 // ofIndices is the dimension of the indices that one of the result is; -1: none.
-func (g gathered) ofIndices(dim, rank int) int {
+func (g gathered) ofIndices(dim int) int {
 	if slices.Contains(g.offset, int64(dim)) {
 		return -1
 	}

@@ -542,7 +542,7 @@ func (n *source) unite(x *flat) {
 		}
 	case "gather":
 		g := x.gatherDims()
-		n.alike(x.in[1], y, func(d int) int { return g.ofIndices(d, len(y.dims)) })
+		n.alike(x.in[1], y, g.ofIndices)
 	default:
 		if len(x.regions) > 0 && name != "reduce_window" && name != "sort" && name != "scatter" {
 			return

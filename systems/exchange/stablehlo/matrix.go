@@ -64,7 +64,7 @@ func (x *flat) windowList(generic, pretty string) []int64 {
 	return x.list(generic)
 }
 
-func (b *builder) window(x *flat, n int, stride, inner, outer, pads []int64) (w window, err error) {
+func (b *builder) window(n int, stride, inner, outer, pads []int64) (w window, err error) {
 	each := func(what string, s []int64, def int64) []int64 {
 		switch {
 		case len(s) == 0:
@@ -110,7 +110,7 @@ func (b *builder) conv(x *flat, bias ...model.TensorID) error {
 	if n < 1 {
 		return b.errorf("has no spatial dimension")
 	}
-	w, err := b.window(x, n, x.windowList("window_strides", "stride"), x.windowList("rhs_dilation", "rhs_dilate"),
+	w, err := b.window(n, x.windowList("window_strides", "stride"), x.windowList("rhs_dilation", "rhs_dilate"),
 		x.windowList("lhs_dilation", "lhs_dilate"), x.windowList("padding", "pad"))
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func reduceWindow(b *builder, x *flat) error {
 	s := in[0].shape
 	n := len(s)
 	size := x.list("window_dimensions")
-	w, err := b.window(x, n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
+	w, err := b.window(n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
 		x.list("padding"))
 	if err != nil {
 		return err

@@ -347,7 +347,7 @@ func (p *parser) enter() func() {
 	return func() { p.depth-- }
 }
 
-// module reads functions and modules up to a closing brace or the end.
+// module reads functions and modules up to and with a closing brace, or up to the end of the file.
 func (p *parser) module(end string) {
 	defer p.enter()()
 	for p.kind != eof && !(end != "" && p.is(end)) {
@@ -363,7 +363,6 @@ func (p *parser) module(end string) {
 			}
 			p.expect("{")
 			p.module("}")
-			p.expect("}")
 			p.location()
 		case p.kind == ident && (p.tok == "func.func" || p.tok == "func"):
 			p.next()
@@ -386,6 +385,9 @@ func (p *parser) module(end string) {
 			p.fail("found %s, expected a function", p.shown())
 			return
 		}
+	}
+	if end != "" {
+		p.expect(end)
 	}
 }
 
@@ -462,8 +464,7 @@ func (p *parser) function() {
 	}
 	if p.is("{") {
 		p.next()
-		f.ops = p.block("}")
-		p.expect("}")
+		f.ops = p.block()
 		p.funcs = append(p.funcs, f)
 	} // else a declaration
 	p.location()
@@ -509,9 +510,8 @@ func (p *parser) genericFunction(module bool) {
 				p.module("}")
 			} else {
 				f.args = p.blockHead()
-				f.ops = p.block("}")
+				f.ops = p.block()
 			}
-			p.expect("}")
 			p.expect(")")
 		default:
 			p.fail("found %s in a function of the generic form", p.shown())
@@ -558,11 +558,11 @@ func (p *parser) blockHead() []argument {
 	return args
 }
 
-// block reads operators up to a token that ends them.
-func (p *parser) block(end string) []*op {
+// block reads operators and the closing brace behind them.
+func (p *parser) block() []*op {
 	defer p.enter()()
 	var ops []*op
-	for p.kind != eof && !p.is(end) {
+	for p.kind != eof && !p.is("}") {
 		if p.kind == block {
 			p.fail("a second block; control flow by branches is not supported")
 			break
@@ -575,6 +575,7 @@ func (p *parser) block(end string) []*op {
 			ops = append(ops, o)
 		}
 	}
+	p.expect("}")
 	return ops
 }
 
@@ -657,8 +658,7 @@ func (p *parser) generic(o *op) {
 			for p.take("{") {
 				r := &region{}
 				r.args = p.blockHead()
-				r.ops = p.block("}")
-				p.expect("}")
+				r.ops = p.block()
 				o.regions = append(o.regions, r)
 				if !p.take(",") {
 					break
@@ -720,8 +720,7 @@ func (p *parser) pretty(o *op) {
 			r.args = append(r.args, p.arguments()...)
 		}
 		p.expect("{")
-		r.ops = p.block("}")
-		p.expect("}")
+		r.ops = p.block()
 		o.regions = append(o.regions, r)
 	}
 }
@@ -756,8 +755,7 @@ func (p *parser) while(o *op) {
 		p.next()
 		p.expect("{")
 		r := &region{args: args}
-		r.ops = p.block("}")
-		p.expect("}")
+		r.ops = p.block()
 		o.regions = append(o.regions, r)
 	}
 }
