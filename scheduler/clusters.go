@@ -191,7 +191,7 @@ func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec
 	*schedule.Grouping, float64, error) {
 	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
-	opt.Uneven = opt.Uneven.Alternatives()[0]
+	opt.Uneven = slices.Max(opt.Uneven.Alternatives()) // none, whose prices are the lower ones
 	made, _ := m.runs.LoadOrStore([2]any{g, fmt.Sprint(spec.Clusters, opt.InPlace, opt.Uneven)},
 		sync.OnceValues(func() ([][]layerRun, error) { return layerRuns(ctx, g, spec, order, layers, opt) }))
 	runs, err := made.(func() ([][]layerRun, error))()
