@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,20 @@ func TestCrossUnit(t *testing.T) {
 		if err := certificate.Covers(parts); err == nil || !strings.Contains(err.Error(), "issue: found cross-unit") {
 			t.Errorf("%s: the bound covers it: %v", network, err)
 		}
+	}
+	// An exchange in one part waits for all of what it reads, though cores lack no more than the first parts of it.
+	few := *load(t, "stcp920")
+	few.Clusters, few.DDR.BandwidthBytesPerSecond = 3, 54e9
+	few.CoreTypes = slices.Clone(few.CoreTypes)
+	few.CoreTypes[0].Count = 6
+	v, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scheduler.Run(t.Context(), open(t, "swin-t"), &few, 4, v, scheduler.Options{Chunk: 1}); err != nil {
+		t.Error(err)
 	}
 }

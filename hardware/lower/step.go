@@ -535,7 +535,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		once: part(r.UnionBytes), llb: part(l.fromLLB(r.NeedBytes, r.UnionBytes)), sent: part(r.Sent(l.spec)),
 		lacks: part(r.CoreRemoteBytes), free: [2][]int32{in.deps, wait}, ready: in.state.ready}
 	switch {
-	case in.val.Level == schedule.L1 && in.follow != nil:
+	case in.val.Level == schedule.L1 && in.follow != nil && n > 1: // else it waits for all, which a program can say
 		_, others := in.follow(n)
 		t.ready = in.made(others[i])
 	case len(in.stage) > 0:
