@@ -245,7 +245,7 @@ func productSeconds(g *model.Graph, ops []model.OpID, m *cost.Model) float64 {
 type Outcome struct {
 	Outline
 	Err error
-	// took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
+	// Took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
 	// simulation was given up.
 	Took     []int64
 	Each     []int64 // by instance, if asked for

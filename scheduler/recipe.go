@@ -44,7 +44,7 @@ type Pick struct {
 
 func (p Pick) String() string { return p.Stage + "=" + p.Strategy }
 
-// Text writes the picks as parse reads them: "group=alg2 order=dfs".
+// Text writes the picks as Parse reads them: "group=alg2 order=dfs".
 func (r Recipe) Text() string {
 	words := make([]string, len(r.Picks))
 	for i, p := range r.Picks {

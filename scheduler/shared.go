@@ -37,7 +37,7 @@ func (r Recipe) until(stage int) (names string) {
 
 // A draftGroup is recipes with the same instances: by their numbers, one after the other.
 type draftGroup struct {
-	first   string // strategies up to the first of sharedStages
+	first   string // strategies up to row instances
 	recipes []int
 	opt     run
 	left    map[string]int64 // sixteenths of the LLB that values leave in schedules, by what decides but the reserve

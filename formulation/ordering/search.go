@@ -560,7 +560,7 @@ func (s *space) missing(k int) int64 {
 	return n
 }
 
-// atOnce reports whether some best way on begins with a run of class k: section proposition 4 of docs/formulations.md.
+// atOnce reports whether some best way on begins with a run of class k: Proposition 4 of docs/formulations.md.
 func (s *space) atOnce(k int, used, cost int64) bool {
 	c := &s.classes[k]
 	for _, r := range c.reads {

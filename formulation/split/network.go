@@ -19,7 +19,7 @@ type NetworkOptions struct {
 	InPlace bool
 	// Uneven says which factors are candidates that do not divide.
 	Uneven schedule.Uneven
-	// MaxGroups bounds the candidates; 0 stands for DefaultMaxGroups.
+	// MaxGroups bounds the candidates; 0 stands for 6000.
 	MaxGroups int
 	// Cost is another operator cost than the formulas'; nil is theirs.
 	Cost cost.Custom

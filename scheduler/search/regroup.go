@@ -62,7 +62,7 @@ type option struct {
 	drawn float64
 }
 
-// maxIntervals bounds the groups that are priced, as split.DefaultMaxGroups does.
+// maxIntervals bounds the groups that are priced, as MaxGroups of package split does.
 const maxIntervals = 4000
 
 func newRegrouper(n *split.Network, namer *split.Namer, p *scheduler.Decisions, known *costs) *regrouper {
