@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_088
+const total = 129_087
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_297
+const core = 100_296
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -70,7 +70,7 @@ var budget = map[string]int{
 	"model":                           3633,
 	"model/grain":                     396,
 	"model/network":                   243,
-	"model/onnx":                      7228,
+	"model/onnx":                      7227,
 	"model/schedule":                  5907,
 	"model/schedulefile":              1533,
 	"model/simplify":                  2174,

@@ -475,8 +475,7 @@ func groupQueryAttention(c *call) {
 			c.fail("rotates without tables of cosines and sines")
 		}
 		a, b := c.angles("cos", cos, c.in[9], q.seq), c.angles("sin", sin, c.in[9], q.seq)
-		var dim int64
-		dim = 2 * cos.shape[len(cos.shape)-1]
+		dim := 2 * cos.shape[len(cos.shape)-1]
 		q.v, k.v = c.rotate("query", q.v, a, b, dim), c.rotate("key", k.v, a, b, dim)
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)

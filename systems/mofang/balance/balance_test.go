@@ -14,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/layering"
 	"github.com/dsasched/dsasched/systems/mofang/partition"
-	"github.com/dsasched/dsasched/systems/mofang/pipelining"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
 )
 
@@ -351,16 +350,6 @@ func TestPipelineChoices(t *testing.T) {
 	if shared == 0 {
 		t.Error("no stage is shared")
 	}
-}
-
-func chainOf(t testing.TB) *Chain {
-	c := &Chain{Name: "two", Batch: 8, Names: []string{"a", "b"}, MemoryBytes: 1e9}
-	c.Costs = make([]pipelining.Cost, 2)
-	var err error
-	if c.Server, err = chips.Load("v100x16"); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func ExampleLayerOperators() {
