@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_087
+const total = 129_086
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_296
+const core = 100_295
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -81,7 +81,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         299,
-	"scheduler":                       7933,
+	"scheduler":                       7932,
 	"scheduler/answers":               1269,
 	"scheduler/explain":               867,
 	"scheduler/picture":               191,

@@ -314,11 +314,10 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	if err != nil || len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return err
 	}
-	// The last scout, of groups that are split, but the first where cores are no power of two: splits leave some idle.
-	cores, by := schedule.CoresWithL1(t.spec), Recipe{}
+	var by Recipe
 	for i, r := range t.recipes {
-		if t.scout(i) && r.Name != table.Greedy && !r.wide() && (by.Name == "" || cores&(cores-1) == 0) {
-			by = r
+		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
+			by = r // the last, of groups that are split
 		}
 	}
 	for n := 2; n <= t.spec.Clusters; n++ {
@@ -394,7 +393,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 		limit := min(last, int64(nearest*float64(t.least)))
 		last, err = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
 			if split := len(t.recipes[t.by].Strategy("split").Needs) > 0; level == schedule.L1 {
-				return recipe == 0 && split || recipe == t.by && (!split || len(tried) == 1) // splits take long
+				return recipe == 0 && split || recipe == t.by && !split // splits take long
 			}
 			return recipe == t.by || t.scout(recipe) && recipe > 0
 		})

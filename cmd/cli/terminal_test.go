@@ -65,7 +65,7 @@ func TestTerminal(t *testing.T) {
 // The line of progress is drawn over itself and gone in the end.
 func TestProgressOnATerminal(t *testing.T) {
 	const clear = "\r\x1b[K"
-	out := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set",
+	out := onTerminal(t, "40", nil, "sweep", "mobilenetv2", "--set", "batch=32,64,128", "--set",
 		"variant=tvm,cross-layer", "--workers", "1")
 	lines, table, ok := strings.Cut(out, clear+"sweep")
 	if !ok || !strings.Contains(lines, "\r") || strings.Contains(lines, "\n") {
@@ -76,7 +76,7 @@ func TestProgressOnATerminal(t *testing.T) {
 			t.Errorf("%d wide: %q", n, shown)
 		}
 	}
-	if quiet := onTerminal(t, "40", nil, "sweep", "toy-fig5", "--set", "batch=32,64,128", "--set",
+	if quiet := onTerminal(t, "40", nil, "sweep", "mobilenetv2", "--set", "batch=32,64,128", "--set",
 		"variant=tvm,cross-layer", "--quiet"); !strings.HasPrefix(quiet, "sweep") ||
 		!strings.HasSuffix(quiet, strings.TrimPrefix(table, "sweep")) {
 		t.Errorf("%q, want the end of %q", quiet, out)
