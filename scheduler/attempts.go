@@ -184,7 +184,7 @@ func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list [
 			all = []schedule.Uneven{c.quick[key]}
 		}
 		places := []bool{c.opt.InPlace}
-		if c.wide && len(r.Strategy("split").Needs) > 0 {
+		if c.wide && !c.opt.InPlace && len(r.Strategy("split").Needs) > 0 {
 			places = append(places, true)
 		}
 		for _, inPlace := range places {

@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // together plans the work of clusters that each have a part of the network. idle counts those
@@ -192,10 +193,12 @@ func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec
 	order := schedule.ExecutionOrder(g)
 	layers := schedule.Layers(g, order)
 	opt.Uneven = slices.Max(opt.Uneven.Alternatives()) // none, whose prices are the lower ones
-	made, _ := m.runs.LoadOrStore([2]any{g, fmt.Sprint(spec.Clusters, opt.InPlace, opt.Uneven)},
+	key := [2]any{g, fmt.Sprint(schedulefile.Fingerprint(spec), opt.InPlace, opt.Uneven)}
+	made, _ := m.runs.LoadOrStore(key,
 		sync.OnceValues(func() ([][]layerRun, error) { return layerRuns(ctx, g, spec, order, layers, opt) }))
 	runs, err := made.(func() ([][]layerRun, error))()
 	if err != nil {
+		m.runs.Delete(key) // another context may not have ended
 		return nil, 0, err
 	}
 	// A shortest path: best[i] is the cost of the first i layers, the last of whose groups is last[i].
@@ -235,7 +238,7 @@ func groupOf(g *model.Graph, order []model.OpID, layers []schedule.Layer) *sched
 	return sg
 }
 
-// layerRuns lists by its last layer what spread chooses from.
+// layerRuns lists the candidates of spread by their last layers.
 func layerRuns(ctx context.Context, g *model.Graph, spec *hardware.Spec, order []model.OpID, layers []schedule.Layer,
 	opt Options) ([][]layerRun, error) {
 	prices, err := split.NewPrices(g, spec, layers, opt.Prices())

@@ -95,3 +95,35 @@ func TestBindingsOfClusters(t *testing.T) {
 		t.Error("another program")
 	}
 }
+
+// One memory serves several machines: each gets the runs of its own prices, and an ended context leaves no error behind.
+func TestSpreadOnSeveralMachines(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("alexnet", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := net.Graph(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := &Memory{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := shared.spread(ended, g, spec, Options{}, 1); err == nil {
+		t.Error("an ended context is not an error")
+	}
+	for _, machine := range []*hardware.Spec{spec, spec.Part(2)} {
+		_, got, err := shared.spread(t.Context(), g, machine, Options{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, err := (&Memory{}).spread(t.Context(), g, machine, Options{}, 1)
+		if err != nil || got != want {
+			t.Errorf("%d cores: %g s with the memory of another machine, alone %g (%v)", machine.CoreTypes[0].Count, got, want, err)
+		}
+	}
+}
