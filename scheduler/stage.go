@@ -64,7 +64,7 @@ type Strategy struct {
 	Tiles       bool // of row nest: takes long, so nothing that is slower already gets here
 	// Places is how a strategy of row spill makes the memory plan; nil: in another way.
 	Places   *Placing
-	Counting schedule.Counting // of row group: how footprints and factors are counted, of its groups and of their orders
+	Counting schedule.Counting // of row group: how its groups and their orders count footprints and factors
 	// Again decides in place of Decide on the schedules of a search; nil: these have the loops of the generator's rules.
 	Again func(ctx context.Context, d *Draft) error
 	// Idle, of row rewrite, reports that other strategies make the same of a graph; nil: they do not.

@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// A fixed choice is what a user may set in place of what the default chooses.
+// fixed is a recipe with options and a machine that a user may set instead of the default.
 type fixed struct {
 	name   string
 	recipe scheduler.Recipe

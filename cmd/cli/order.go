@@ -88,7 +88,10 @@ func loadOrder(file string, p *ordering.Problem) ([]int, error) {
 }
 
 func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {
-	what := map[bool]string{false: "cost", true: "peak"}[res.Objective == ordering.Peak]
+	what := "cost"
+	if res.Objective == ordering.Peak {
+		what = "peak"
+	}
 	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"),
 		plural(instances(p), "instance"))
 	row(b, "method", "%s, %s", res.Method, res.Objective)

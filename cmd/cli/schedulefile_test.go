@@ -259,7 +259,8 @@ func TestExplainTexts(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"net.schedule.json", []string{"limited by", "Critical path", "by command", "DDR load ", "waited for", "matrix unit "}},
+		{"net.schedule.json",
+			[]string{"limited by", "Critical path", "by command", "DDR load ", "waited for", "matrix unit "}},
 		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1",
 			[]string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders",
 				"Algorithm 2, rule (i)", "g1/7", "vector of"}},

@@ -212,7 +212,7 @@ func size(n int64) string { return hardware.Bytes(n).Rounded() }
 // duration writes seconds.
 func duration(s float64) string { return small(s, "s") }
 
-// small writes what is rarely above 1 of a unit.
+// small writes a quantity that is rarely above 1, such as seconds.
 func small(v float64, name string) string {
 	for _, p := range []struct {
 		prefix string

@@ -69,7 +69,7 @@ func (p *Problem) File(name string, given []int) File {
 	for _, node := range p.Nodes {
 		x := fileNode{Name: node.Name, Cost: strict.Rounded(node.Cost)}
 		for _, l := range node.Labels {
-			x.Labels = append(x.Labels, fmt.Sprintf("%v %s", l.Binding, l.Scope.String()))
+			x.Labels = append(x.Labels, fmt.Sprintf("%v %s", l.Binding, l.Scope))
 		}
 		f.Nodes = append(f.Nodes, x)
 	}

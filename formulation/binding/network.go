@@ -297,7 +297,7 @@ func (n *Network) Choice(bindings []schedule.Binding, scopes []schedule.Level) (
 		}
 		if choice[i] = find(node.Labels, bindings[i], scope); choice[i] < 0 {
 			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name,
-				bindings[i], scope.String(), len(node.Labels))
+				bindings[i], scope, len(node.Labels))
 		}
 	}
 	return choice, nil

@@ -96,7 +96,7 @@ type referee struct {
 	found                Verdict
 }
 
-// An output is what an instance makes, with where it is.
+// output is the state of an instance's result.
 type output struct{ ran, inL1, inLLB bool }
 
 func newReferee(p *Problem, objective Objective) *referee {

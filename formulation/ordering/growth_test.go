@@ -107,7 +107,7 @@ func BenchmarkGrowth(b *testing.B) {
 				for b.Loop() {
 					res = mustSearch(b, c.p, objective, Options{TimeLimit: 10 * time.Second})
 				}
-				b.ReportMetric(100*res.Gap(), "gap%")
+				b.ReportMetric(100*res.Outcome().Gap(), "gap%")
 			})
 		}
 	}

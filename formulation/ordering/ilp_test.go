@@ -103,7 +103,7 @@ func BenchmarkCountingFiles(b *testing.B) {
 			p := load(b, c.file)
 			for b.Loop() {
 				res := mustSolve(b, CountingILP, s, p, Traffic, Options{TimeLimit: time.Minute})
-				b.ReportMetric(100*res.Gap(), "gap%")
+				b.ReportMetric(100*res.Outcome().Gap(), "gap%")
 			}
 		})
 	}

@@ -268,8 +268,8 @@ func TestInfeasible(t *testing.T) {
 	if _, err := Check(p, res); err != nil {
 		t.Error(err)
 	}
-	if !math.IsInf(res.Gap(), 1) {
-		t.Errorf("gap %v", res.Gap())
+	if !math.IsInf(res.Outcome().Gap(), 1) {
+		t.Errorf("gap %v", res.Outcome().Gap())
 	}
 	if res, err = Fixed("by ID", g, g.Topological(), Peak); err != nil || !res.HasOrder() {
 		t.Errorf("%+v, %v: the peak ignores the capacity", res, err)

@@ -115,9 +115,6 @@ func (r *Result) finish(began time.Time, stop milp.Stop) {
 // HasOrder reports whether the result comes with an order.
 func (r *Result) HasOrder() bool { return r.Status.HasValues() }
 
-// Gap is (Cost - Bound) / Cost: 0 where they meet, +Inf without an order.
-func (r *Result) Gap() float64 { return r.Outcome().Gap() }
-
 // Outcome summarises the answer, in the unit of Cost.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: r.Cost, Bound: r.Bound, Stop: r.Stop}

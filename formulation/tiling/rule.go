@@ -456,10 +456,11 @@ func (p *Problem) fewExtents(n, grain int64) []int64 {
 	return p.list(n, -grain, func() []int64 { return thin(p.extents(n, grain)) })
 }
 
-func (p *Problem) list(of, kind int64, make func() []int64) []int64 {
+// list computes a list, once for each number and kind where known is set.
+func (p *Problem) list(of, kind int64, compute func() []int64) []int64 {
 	list, known := p.known[[2]int64{of, kind}]
 	if !known {
-		if list = make(); p.known != nil {
+		if list = compute(); p.known != nil {
 			p.known[[2]int64{of, kind}] = list
 		}
 	}

@@ -220,7 +220,7 @@ func (l *lowering) bringBlocks(product bool, p, w int64) {
 	}
 }
 
-// leaveBlocks lets go of what a blocked nest has in the LLB.
+// leaveBlocks unpins the tiles of a blocked nest in the LLB.
 func (l *lowering) leaveBlocks() {
 	for _, t := range l.tensors {
 		for _, g := range t.open {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,7 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 		s.e.pages, s.e.spare, s.e.meter.bound.end = nil, nil, nil
 	}
 	r, u := s.e.meter.result(s.e.start, s.e.end, s.e.times)
-	if err := u.check(); err != nil {
-		return nil, err
-	}
-	if err := r.check(s.e.p.Name); err != nil {
+	if err := cmp.Or(u.check(), r.check(s.e.p.Name)); err != nil {
 		return nil, err
 	}
 	s.e.p.Buffers = nil

@@ -1,7 +1,7 @@
 package graphturbo
 
 import (
-	"sort"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -69,9 +69,7 @@ func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceG
 }
 
 func producers(inst *schedule.Instance) []schedule.Dep {
-	ds := append([]schedule.Dep(nil), inst.Deps...)
-	sort.SliceStable(ds, func(i, j int) bool { return ds[i].From < ds[j].From })
-	return ds
+	return slices.SortedStableFunc(slices.Values(inst.Deps), func(a, b schedule.Dep) int { return a.From - b.From })
 }
 
 // Join finds the operators that §3.5 inserts in front of each consumer: a concat

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
@@ -132,7 +133,7 @@ func TestUnions(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	for _, name := range []string{"toy-fig3", "toy-fig5", "resnet18", "mofang-inception", "squeezenet", "dlrm", "mobilenetv2"} {
+	for _, name := range strings.Fields("toy-fig3 toy-fig5 resnet18 mofang-inception squeezenet dlrm mobilenetv2") {
 		add(zoo.Build(name, zoo.Options{Batch: 2}))
 	}
 	r := rand.New(rand.NewPCG(5, 6))

@@ -58,7 +58,7 @@ func newDecoder(r io.Reader) (*decoder, error) {
 	return d, nil
 }
 
-// A bail carries an error from where it is found to who began the work, past all callers between.
+// A bail is a panic with an error of the file; caught and within turn it into a returned error.
 type bail struct{ error }
 
 // caught is deferred by who began the work: it makes an error of a bail.

@@ -95,7 +95,8 @@ func TestGantt(t *testing.T) {
 	r := simulated(t, "resnet50", "stcp920", 64)
 	f, err := Gantt(r)
 	whole := svg(t, f, err)
-	for _, w := range []string{"resnet50 on stcp920, cross-layer, batch 64: cluster 0", "matrix unit", "DDR loads", "L1 in use",
+	for _, w := range []string{
+		"resnet50 on stcp920, cross-layer, batch 64: cluster 0", "matrix unit", "DDR loads", "L1 in use",
 		"Time (ms)", "g3/1", "g0: stem.conv .. stage1.block2.add"} {
 		if !strings.Contains(whole, ">"+w+"<") {
 			t.Errorf("the chart has no %q", w)
