@@ -96,7 +96,7 @@ func TestBindingsOfClusters(t *testing.T) {
 	}
 }
 
-// One memory serves several machines: each gets the runs of its own prices, and an ended context leaves no error behind.
+// One memory serves several machines: each gets the runs of its own prices. An ended context leaves no error behind.
 func TestSpreadOnSeveralMachines(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
@@ -123,7 +123,8 @@ func TestSpreadOnSeveralMachines(t *testing.T) {
 		}
 		_, want, err := (&Memory{}).spread(t.Context(), g, machine, Options{}, 1)
 		if err != nil || got != want {
-			t.Errorf("%d cores: %g s with the memory of another machine, alone %g (%v)", machine.CoreTypes[0].Count, got, want, err)
+			t.Errorf("%d cores: %g s with the memory of another machine, alone %g (%v)", machine.CoreTypes[0].Count, got, want,
+				err)
 		}
 	}
 }
