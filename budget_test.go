@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_086
+const total = 129_024
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -100,7 +100,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
-	"systems/exchange/stablehlo":      3922,
+	"systems/exchange/stablehlo":      3860,
 	"systems/exchange/trace":          344,
 	"systems/explore":                 811,
 	"systems/kinds":                   247,
