@@ -16,8 +16,8 @@ type node struct {
 	summary
 	ops       []model.OpID // ascending positions of the execution order; nil: not listed yet
 	outputs   []model.TensorID
-	infos     []schedule.SplitInfo
-	split     schedule.SplitInfo // the best of infos
+	asked     *asked
+	split     schedule.SplitInfo // the best of these
 	peak      int64
 	producers []*node // each once, by position
 	consumers map[*node]bool
@@ -34,17 +34,15 @@ type grouper struct {
 	// order is the execution order, rank the position of each operator in it.
 	order  []model.OpID
 	rank   []int
+	ends   []int32 // position of the last operator that the layer of each may have
 	nodes  []*node // alive, in topological order
 	events []schedule.MergeEvent
-	noted  map[refusal]bool
+	noted  map[[4]string]bool // refusals by pattern, first and last part and reason
 	round  int
 	tried  func(*node) // for tests
 	// stopped says that nobody waits for the answer any more.
 	stopped func() bool
 }
-
-// refusal identifies a refused merge.
-type refusal struct{ pattern, first, last, reason string }
 
 // Group is Algorithm 2: starting from one sub-graph per operator, merge straight,
 // diamond and branch patterns while the rules allow it, until nothing changes.
@@ -66,13 +64,18 @@ func Group(ctx context.Context, g *model.Graph, opt schedule.SplitOptions) (*sch
 
 func newGrouper(g *model.Graph, opt schedule.SplitOptions) *grouper {
 	return &grouper{g: g, split: NewSplitter(g, opt), order: schedule.ExecutionOrder(g), rank: make([]int, len(g.Ops)),
-		noted: map[refusal]bool{}, stopped: func() bool { return false }}
+		ends: make([]int32, len(g.Ops)), noted: map[[4]string]bool{}, stopped: func() bool { return false }}
 }
 
 func (gr *grouper) group() *schedule.Grouping {
 	byOp := make([]*node, len(gr.order))
 	for i, id := range gr.order {
-		gr.rank[id] = i
+		gr.rank[id], gr.ends[id] = i, int32(i)
+	}
+	for _, id := range slices.Backward(gr.order) {
+		if t := gr.g.Tensor(gr.g.Op(id).Outputs[0]); gr.goesOn(t) { // layers go on behind single outputs
+			gr.ends[id] = gr.ends[t.Consumers[0]]
+		}
 	}
 	for _, id := range gr.order {
 		byOp[id] = gr.single(id)
@@ -97,12 +100,8 @@ func (gr *grouper) group() *schedule.Grouping {
 
 // finish asks Algorithm 1.
 func (gr *grouper) finish(n *node) {
-	var p part = merging{gr, n}
-	if n.plain {
-		p = flat{merging{gr, n}}
-	}
-	n.infos, n.peak = gr.split.infos(p)
-	n.split = Best(n.infos)
+	n.asked = gr.split.ask(merging{gr, n})
+	n.split, n.peak = n.asked.best, n.asked.peak
 	if gr.tried != nil {
 		gr.tried(n)
 	}
@@ -118,9 +117,10 @@ func (gr *grouper) along(n, m *node) int64 {
 	if n != m.parts[len(m.parts)-1] {
 		dim = gr.dimension(n, m)
 	}
-	of := func(x schedule.SplitInfo) bool { return x.Dim == dim }
-	if i := slices.IndexFunc(n.infos, of); dim >= 0 && i >= 0 {
-		return n.infos[i].Factor
+	if i := slices.IndexFunc(n.asked.dims, func(f *along) bool { return f.info.Dim == dim }); dim >= 0 && i >= 0 {
+		if info, ok := n.asked.at(n.asked.dims[i]); ok {
+			return info.Factor
+		}
 	}
 	return n.split.Factor
 }
@@ -324,7 +324,7 @@ func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) (ask
 // note records an event; a refusal repeated in a later round is kept once.
 func (gr *grouper) note(ev schedule.MergeEvent) {
 	if !ev.Accepted {
-		r := refusal{ev.Pattern, ev.Parts[0], ev.Parts[len(ev.Parts)-1], ev.Reason}
+		r := [4]string{ev.Pattern, ev.Parts[0], ev.Parts[len(ev.Parts)-1], ev.Reason}
 		if gr.noted[r] {
 			return
 		}
@@ -366,13 +366,17 @@ func (gr *grouper) replace(parts []*node, m *node) {
 	m.index = parts[len(parts)-1].index
 	gr.nodes[m.index] = m
 	for _, p := range parts { // of a part, only its cuts are asked for any more
-		p.producers, p.consumers, p.infos, p.steps, p.held, p.sources = nil, nil, nil, nil, nil, nil
+		p.producers, p.consumers, p.asked, p.steps, p.held, p.sources = nil, nil, nil, nil, nil, nil
+		p.outside = nil
 	}
 }
 
 func (gr *grouper) result() *schedule.Grouping {
 	out := &schedule.Grouping{Events: gr.events}
 	for i, n := range gr.nodes {
+		if gr.split.opt.Peak() != (schedule.PeakOptions{}) {
+			merging{gr, n}.count()
+		}
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("g%d", i), Ops: gr.operators(n), Split: n.split, PeakBytes: n.peak}
 		sg.Inputs, sg.Outputs = schedule.Boundary(gr.g, sg.Ops)
 		out.Groups = append(out.Groups, sg)

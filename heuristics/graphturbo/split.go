@@ -2,8 +2,6 @@ package graphturbo
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -15,16 +13,12 @@ import (
 type Splitter struct {
 	g          *model.Graph
 	opt        schedule.SplitOptions
-	peak       schedule.PeakOptions
-	candidates map[int64][]int64  // by extent
-	classes    []int              // of the graph's operators; nil: nobody asked yet
-	fit, worth map[instances]bool // whether they fit, and worthRecomputing, as far as they were asked
+	candidates map[int64][]int64 // by extent
 }
 
 // NewSplitter prepares Algorithm 1 for a graph.
 func NewSplitter(g *model.Graph, opt schedule.SplitOptions) *Splitter {
-	return &Splitter{g: g, opt: opt, peak: opt.Peak(), candidates: map[int64][]int64{},
-		fit: map[instances]bool{}, worth: map[instances]bool{}}
+	return &Splitter{g: g, opt: opt, candidates: map[int64][]int64{}}
 }
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest factor with which an instance fits the
@@ -35,106 +29,102 @@ func NewSplitter(g *model.Graph, opt schedule.SplitOptions) *Splitter {
 // of two up to the cores, then every integer; n_d counts the operators that dimension d does split, as the text defines
 // it. Where the pseudo-code compares ceil(peak/v) with the L1, this compares the footprint of an instance, which is the
 // same when all tensors match and larger when some do not (they are computed whole) or have halos.
-func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]schedule.SplitInfo, int64) {
-	return s.infos(&listed{s.g, ops, outputs, s.peak})
+func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) (infos []schedule.SplitInfo, peak int64) {
+	a := s.ask(&listed{s.g, ops, outputs, s.opt.Peak()})
+	for _, f := range a.dims {
+		if info, ok := a.at(f); ok {
+			infos = append(infos, info)
+		}
+	}
+	return infos, a.peak
 }
 
-func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
-	peak := x.footprint()
-	var infos, recomputing []schedule.SplitInfo
-	var name *[sha256.Size]byte // nil: nobody asked yet
-	var footprint *schedule.Footprint
-	of := func(dim int, v int64) instances {
-		if name == nil {
-			name = s.name(x.operators(), x.results())
-		}
-		return instances{*name, dim, v}
-	}
+// asked is what Algorithm 1 finds of a sub-graph, along a dimension when somebody wants to know.
+type asked struct {
+	*Splitter
+	part
+	peak        int64 // or an upper bound that fits
+	dims        []*along
+	best        schedule.SplitInfo
+	recomputing bool // no dimension can be cut without computing anything twice
+}
+
+// along is a dimension that may be cut; nil: nothing is, and the info is complete.
+type along struct {
+	*cut
+	info      schedule.SplitInfo
+	known, ok bool // whether it was asked for, and whether it has a factor
+}
+
+// ask finds the best factor. Dimensions that split fewer operators are not looked at for it.
+func (s *Splitter) ask(x part) *asked {
+	a := &asked{Splitter: s, part: x, peak: x.footprint()}
 	out := s.g.Tensor(x.results()[0])
-	if len(out.Layout) == 0 && peak <= s.opt.L1Bytes {
-		infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: -1}) // a scalar has no loop
+	if len(out.Layout) == 0 && a.fits(1) {
+		a.dims = []*along{{info: schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: -1}}} // a scalar has no loop
 	}
 	for depth, d := range out.Layout {
-		var c *cut
-		for _, v := range s.Candidates(out.Shape[d]) {
-			if (peak+v-1)/v > s.opt.L1Bytes {
+		list := s.Candidates(out.Shape[d])
+		if len(list) == 0 || !a.fits(list[len(list)-1]) {
+			continue
+		}
+		// If nothing is cut, any dimension will do, and all operators count.
+		f := &along{info: schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: d, Depth: depth}}
+		if !a.fits(1) {
+			if f.cut = x.follow(d); !f.splittable {
 				continue
 			}
-			if v == 1 {
-				// Nothing is cut: any dimension will do, and all operators count.
-				infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: d, Depth: depth})
+			f.info.Ops -= f.unmatched
+		}
+		a.dims = append(a.dims, f)
+	}
+	order := slices.Clone(a.dims)
+	slices.SortStableFunc(order, func(f, g *along) int { return g.info.Ops - f.info.Ops })
+	for _, a.recomputing = range []bool{false, true} {
+		a.best = Best(nil)
+		for _, f := range order {
+			if f.info.Ops < a.best.Ops {
 				break
 			}
-			if c == nil {
-				c = x.follow(d)
+			if info, ok := a.at(f); ok {
+				a.best = Best([]schedule.SplitInfo{info, a.best})
 			}
-			if !c.splittable {
-				break
-			}
-			if !s.divides(c, v, s.opt.Uneven == schedule.UnevenNone) {
-				continue
-			}
-			if !(c.adds() && c.aligned(v)) && !recall(s.fit, of(d, v), func() bool {
-				if footprint == nil {
-					footprint = schedule.NewFootprint(s.g, x.operators(), x.results(), s.peak)
-				}
-				return largest(footprint, d, v, s.opt.L1Bytes) <= s.opt.L1Bytes
-			}) {
-				continue
-			}
-			if c.recomputes && !recall(s.worth, of(d, v), func() bool {
-				return s.worthRecomputing(x.operators(), x.results(), d, v)
-			}) {
-				break // a larger factor computes even more twice
-			}
-			info := schedule.SplitInfo{Ops: x.size() - c.unmatched, Factor: v, Least: s.least(c, peak, v), Dim: d, Depth: depth}
-			if c.recomputes {
-				recomputing = append(recomputing, info)
-			} else {
-				infos = append(infos, info)
-			}
+		}
+		if a.best.Factor != schedule.Unsplittable {
 			break
 		}
 	}
-	if len(infos) == 0 {
-		infos = recomputing
-	}
-	return infos, peak
+	return a
 }
 
-// instances are those of operators that are split in v along a dimension.
-type instances struct {
-	ops [sha256.Size]byte
-	dim int
-	v   int64
-}
+// fits reports whether a piece of v may fit.
+func (a *asked) fits(v int64) bool { return (a.peak+v-1)/v <= a.opt.L1Bytes }
 
-// recall is what was found of instances, or is now.
-func recall(known map[instances]bool, key instances, find func() bool) bool {
-	x, there := known[key]
-	if !there {
-		x = find()
-		known[key] = x
+// at is the smallest factor along a dimension with which an instance fits.
+func (a *asked) at(f *along) (info schedule.SplitInfo, ok bool) {
+	if f.cut == nil || f.known || f.recomputes != a.recomputing {
+		return f.info, f.cut == nil || f.ok
 	}
-	return x
-}
-
-// name is equal for operators that do the same and have the same order: networks repeat themselves, and what
-// instances take is found once for equal blocks.
-func (s *Splitter) name(ops []model.OpID, outputs []model.TensorID) *[sha256.Size]byte {
-	if s.classes == nil {
-		s.classes = schedule.Classes(s.g)
+	f.known = true
+	var footprint *schedule.Footprint
+	for _, v := range a.Candidates(a.g.Tensor(a.results()[0]).Shape[f.info.Dim]) {
+		if !a.fits(v) || !a.divides(f.cut, v, a.opt.Uneven == schedule.UnevenNone) {
+			continue
+		}
+		if !f.adds() || !f.aligned(v) {
+			if footprint == nil {
+				footprint = schedule.NewFootprint(a.g, a.operators(), a.results(), a.opt.Peak())
+			}
+			if largest(footprint, f.info.Dim, v, a.opt.L1Bytes) > a.opt.L1Bytes {
+				continue
+			}
+		}
+		f.info.Factor, f.info.Least = v, a.least(f.cut, a.peak, v)
+		// A larger factor computes even more twice.
+		f.ok = !f.recomputes || a.worthRecomputing(a.operators(), a.results(), f.info.Dim, v)
+		break
 	}
-	b := schedule.AppendPattern(binary.AppendUvarint(nil, uint64(len(ops))), s.g, ops, s.classes)
-	for _, id := range ops { // layers prefer the later of two operands
-		b = binary.AppendVarint(b, int64(id-ops[0]))
-	}
-	for _, t := range outputs {
-		b = binary.AppendVarint(b, int64(s.g.Tensor(t).Producer-ops[0]))
-		b = binary.AppendUvarint(b, uint64(slices.Index(s.g.Op(s.g.Tensor(t).Producer).Outputs, t)))
-	}
-	name := sha256.Sum256(b)
-	return &name
+	return f.info, f.ok
 }
 
 // least is f_d by lines 4 to 10 of Algorithm 1, at most the factor that divides the output as well.
@@ -170,7 +160,7 @@ func roundUp(cores int64) int64 {
 // Footprint is the bytes that the largest instance takes if the operators are split
 // in v along dimension d of their outputs: what Algorithm 1 compares with the L1.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
-	return largest(schedule.NewFootprint(s.g, ops, outputs, s.peak), d, v, math.MaxInt64)
+	return largest(schedule.NewFootprint(s.g, ops, outputs, s.opt.Peak()), d, v, math.MaxInt64)
 }
 
 // Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.

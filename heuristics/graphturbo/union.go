@@ -26,9 +26,13 @@ import (
 //     cut inside.
 //
 // This takes for granted that an instance that is all of the union computes all of every tensor. Where the readers of a
-// tensor leave something of it out (a stride, a slice), and for operators that overwrite their input, the sub-graph and
-// what it becomes a part of are looked at operator by operator (plain). So are cuts of which instances do not add up to
-// the whole, if the sub-graph can be cut no better.
+// tensor leave something of it out (a stride, a slice), the sub-graph and what it becomes a part of are looked at
+// operator by operator (plain). So are cuts of which instances do not add up to the whole, if the sub-graph can be cut no
+// better.
+//
+// Where tensors inside a layer take no room, or operators overwrite their input, the footprint is counted operator by
+// operator, too, but only of a sub-graph that may not fit: what is put together of parts is then an upper bound, in which
+// all tensors take room, and what a layer reads stays until the longest layer that may form ends.
 
 // part is a sub-graph as Algorithm 1 sees it.
 type part interface {
@@ -126,20 +130,19 @@ type summary struct {
 	held    *tree[held]
 	sources []model.TensorID         // of each result: the tensor in which it lies
 	cuts    map[string]*cut          // by the dimension of each result
-	outside map[model.TensorID]int64 // of a plain one, the bytes that are read of each tensor from outside
+	outside map[model.TensorID]int64 // of a counted one, the bytes that are read of each tensor from outside
 }
 
 // single is the sub-graph of one operator.
 func (gr *grouper) single(id model.OpID) *node {
 	g, op := gr.g, gr.g.Op(id)
-	n := &node{summary: summary{op: id, n: 1, first: gr.rank[id], last: gr.rank[id],
-		plain: gr.split.peak != schedule.PeakOptions{}}}
+	n := &node{summary: summary{op: id, n: 1, first: gr.rank[id], last: gr.rank[id]}}
 	_, n.outputs = schedule.Boundary(g, []model.OpID{id})
 	n.upsamples = op.Kind == "Resize" || op.Kind == "ConvTranspose"
-	rank := int32(n.last)
+	rank, end := int32(n.last), gr.ends[id]
 	for k, in := range op.Inputs {
 		if t := g.Tensor(in); t.Role != model.Constant {
-			n.held = union(n.held, leaf(int32(in), held{box: gr.read(op, k), dtype: t.DType, last: rank}))
+			n.held = union(n.held, leaf(int32(in), held{box: gr.read(op, k), dtype: t.DType, last: end}))
 		}
 	}
 	view := op.Class() == model.ViewClass
@@ -149,7 +152,7 @@ func (gr *grouper) single(id model.OpID) *node {
 		t := g.Tensor(o)
 		n.plain = n.plain || t.Shape.Elements() == 0
 		source := o
-		h := held{box: model.Whole(t.Shape), dtype: t.DType, last: rank, inside: true}
+		h := held{box: model.Whole(t.Shape), dtype: t.DType, last: end, inside: true}
 		if view {
 			source = op.Inputs[0]
 			var read bool
@@ -162,17 +165,15 @@ func (gr *grouper) single(id model.OpID) *node {
 		n.held = union(n.held.without(int32(source)), leaf(int32(source), h))
 		n.sources = append(n.sources, source)
 	}
-	freed := int64(0)
+	n.steps = leaf(rank, steps{made, made})
 	n.held.visit(func(_ int32, h held) {
-		if h.inside {
-			return
-		}
-		n.base += h.bytes()
-		if h.results == 0 {
-			freed += h.bytes()
+		if !h.inside {
+			n.base += h.bytes()
+			if h.results == 0 {
+				n.step(end, -h.bytes())
+			}
 		}
 	})
-	n.steps = leaf(rank, steps{made - freed, made})
 	gr.finish(n)
 	return n
 }
@@ -412,64 +413,69 @@ type merging struct {
 func (m merging) size() int                 { return m.n }
 func (m merging) results() []model.TensorID { return m.outputs }
 func (m merging) operators() []model.OpID   { return m.grouper.operators(m.node) }
-func (m merging) footprint() int64          { return m.base + max(0, m.node.steps.all().most) }
+
+// footprint is an upper bound where that fits.
+func (m merging) footprint() int64 {
+	most := m.base + max(0, m.node.steps.all().most)
+	if s := m.grouper.split; !m.plain && (s.opt.Peak() == schedule.PeakOptions{} || most <= s.opt.L1Bytes) {
+		return most
+	}
+	if !m.behind() {
+		m.count()
+	}
+	return m.peak
+}
 
 func (m merging) follow(dim int) *cut {
+	if m.plain {
+		return (&listed{m.g, m.operators(), m.outputs, m.grouper.split.opt.Peak()}).follow(dim)
+	}
 	if !alike(m.g, m.outputs, dim) {
 		return &cut{}
 	}
 	return m.grouper.cut(m.node, slices.Repeat([]int{dim}, len(m.outputs)))
 }
 
-// flat is a plain node as Algorithm 1 sees it.
-type flat struct{ merging }
-
-func (m flat) follow(dim int) *cut {
-	return (&listed{m.g, m.operators(), m.outputs, m.grouper.split.peak}).follow(dim)
-}
-
-func (m flat) footprint() int64 {
-	if peak, ok := m.behind(); ok {
-		return peak
+// count finds the footprint operator by operator, if nobody has.
+func (m merging) count() {
+	if m.outside == nil {
+		f := schedule.NewFootprint(m.g, m.operators(), m.outputs, m.grouper.split.opt.Peak())
+		m.node.peak, m.node.outside = f.Instance(-1, 1, 0), f.Entering()
 	}
-	f := schedule.NewFootprint(m.g, m.operators(), m.outputs, m.grouper.split.peak)
-	peak := f.Instance(-1, 1, 0)
-	m.node.outside, m.base = f.Entering()
-	return peak
 }
 
-// behind is the footprint of a node whose second part runs behind all of the first, if no layer has operators of both
-// and nothing but the first's results, all of which are read whole, concerns both: what the second reads beside these
-// is there from the start.
-func (m flat) behind() (peak int64, ok bool) {
-	if len(m.parts) != 2 || !m.parts[0].plain || !m.parts[1].plain || m.parts[0].last >= m.parts[1].first {
-		return 0, false
+// behind finds the footprint of a node whose second part runs behind all of the first, if no layer has operators of
+// both, no result lies in another tensor, and nothing but the first's results, all of which are read whole, concerns
+// both: what the second reads beside these is there from the start.
+func (m merging) behind() bool {
+	if len(m.parts) != 2 || m.parts[0].last >= m.parts[1].first {
+		return false
 	}
 	a, b := m.parts[0], m.parts[1]
-	outside, rest := maps.Clone(a.outside), b.base
+	merging{m.grouper, a}.count()
+	merging{m.grouper, b}.count()
+	outside, rest := maps.Clone(a.outside), int64(0)
 	for id, bytes := range b.outside {
 		t := m.g.Tensor(id)
 		switch _, both := outside[id]; {
 		case both:
-			return 0, false
+			return false
 		case !slices.Contains(a.outputs, id):
 			outside[id] = bytes
-		case bytes != t.Bytes() || m.goesOn(t):
-			return 0, false
-		default:
-			rest -= bytes
+			rest += bytes
+		case bytes != t.Bytes() || m.g.Op(t.Producer).Class() == model.ViewClass || m.goesOn(t):
+			return false
 		}
 	}
-	m.base, m.node.outside = a.base+rest, outside
-	return max(a.peak+rest, b.peak), true
+	m.node.outside, m.node.peak = outside, max(a.peak+rest, b.peak)
+	return true
 }
 
-// goesOn reports whether a result may lie in another tensor, or its layer go on with its only reader (see
-// [schedule.Layers]).
-func (m flat) goesOn(t *model.Tensor) bool {
-	made, reader := m.g.Op(t.Producer), m.g.Op(t.Consumers[0]).Class()
-	return made.Class() == model.ViewClass || m.grouper.split.peak.Layers && len(t.Consumers) == 1 &&
-		slices.Contains([]model.Class{model.ElementwiseClass, model.InjectiveClass, model.ViewClass}, reader)
+// goesOn reports whether the layer of a result may go on with its only reader (see [schedule.Layers]).
+func (gr *grouper) goesOn(t *model.Tensor) bool {
+	return gr.split.opt.Peak().Layers && len(t.Consumers) == 1 &&
+		slices.Contains([]model.Class{model.ElementwiseClass, model.InjectiveClass, model.ViewClass},
+			gr.g.Op(t.Consumers[0]).Class())
 }
 
 // alike reports whether all tensors have a dimension, and as much of it.

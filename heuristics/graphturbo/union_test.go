@@ -15,7 +15,7 @@ import (
 
 // checkUnions groups a graph and compares all that is put together of parts with what is found
 // operator by operator.
-func checkUnions(t *testing.T, g *model.Graph, opt schedule.SplitOptions) (unions, plain, split int) {
+func checkUnions(t *testing.T, g *model.Graph, opt schedule.SplitOptions) (unions, plain, bounds, split int) {
 	t.Helper()
 	gr := newGrouper(g, opt)
 	gr.tried = func(n *node) {
@@ -25,19 +25,28 @@ func checkUnions(t *testing.T, g *model.Graph, opt schedule.SplitOptions) (union
 			t.Fatalf("%s: %d operators, the last at %d, outputs %v: want %d, %d, %v", g.Name, n.n, n.last, n.outputs, len(ops),
 				gr.rank[ops[len(ops)-1]], outputs)
 		}
-		own := NewSplitter(g, opt) // which recalls nothing of equal operators
-		own.classes = gr.split.classes
-		infos, peak := own.SplitInfo(ops, outputs)
-		if peak != n.peak || !slices.Equal(infos, n.infos) {
+		infos, peak := gr.split.SplitInfo(ops, outputs)
+		var found []schedule.SplitInfo
+		for _, f := range n.asked.dims {
+			if info, ok := n.asked.at(f); ok {
+				found = append(found, info)
+			}
+		}
+		bound := n.outside == nil && opt.Peak() != schedule.PeakOptions{} // of what fits
+		if n.peak < peak || n.peak > peak && (!bound || n.peak > opt.L1Bytes) || n.split != Best(infos) ||
+			!slices.Equal(infos, found) {
 			t.Fatalf("%s: union of %d operators up to %q: peak %d, infos %v, want %d, %v", g.Name, len(ops),
-				g.Op(ops[len(ops)-1]).Name, n.peak, n.infos, peak, infos)
+				g.Op(ops[len(ops)-1]).Name, n.peak, found, peak, infos)
 		}
 		unions++
+		if n.peak > peak {
+			bounds++
+		}
 		if n.plain {
 			plain++
 			return
 		}
-		all := &listed{g, ops, outputs, gr.split.peak}
+		all := &listed{g, ops, outputs, gr.split.opt.Peak()}
 		for dim := range g.Tensor(outputs[0]).Shape {
 			got, want := merging{gr, n}.follow(dim), all.follow(dim)
 			if got.splittable != want.splittable {
@@ -63,8 +72,12 @@ func checkUnions(t *testing.T, g *model.Graph, opt schedule.SplitOptions) (union
 			}
 		}
 	}
-	gr.group()
-	return unions, plain, split
+	for _, sg := range gr.group().Groups {
+		if peak := (&listed{g, sg.Ops, sg.Outputs, gr.split.opt.Peak()}).footprint(); peak != sg.PeakBytes {
+			t.Fatalf("%s: group of %d operators: peak %d, want %d", g.Name, len(sg.Ops), sg.PeakBytes, peak)
+		}
+	}
+	return unions, plain, bounds, split
 }
 
 // tangled is a graph of random operators on matrices, some of which read a part of a result,
@@ -142,7 +155,7 @@ func TestUnions(t *testing.T) {
 	}
 	layers := schedule.Counting{Layers: true}
 	options := []schedule.SplitOptions{{}, {InPlace: true}, {Counting: layers}, {InPlace: true, Counting: layers}}
-	unions, plain, split := 0, 0, 0
+	unions, plain, bounds, split := 0, 0, 0, 0
 	for _, g := range graphs {
 		for _, lb := range []int64{400, 16 << 10, 1 << 20} {
 			for _, uneven := range []schedule.Uneven{schedule.UnevenAll, schedule.UnevenNone} {
@@ -153,16 +166,15 @@ func TestUnions(t *testing.T) {
 					}
 					opt.L1Bytes, opt.Cores, opt.Uneven = lb, 8, uneven
 					opt.MACsPerSecond, opt.VectorOpsPerSecond, opt.LLBBytesPerSecond = 1e13, 1e12, 1e11
-					u, p, s := checkUnions(t, g, opt)
-					if unions, split = unions+u, split+s; !flat {
-						plain += p
-					}
+					u, p, b, s := checkUnions(t, g, opt)
+					unions, plain, bounds, split = unions+u, plain+p, bounds+b, split+s
 				}
 			}
 		}
 	}
-	if plain < 300 || plain > unions/2 || split < unions {
-		t.Errorf("%d sub-graphs of which %d are plain, %d cuts: not what is to be tested", unions, plain, split)
+	if plain < 300 || plain > unions/2 || bounds < unions/20 || split < unions {
+		t.Errorf("%d sub-graphs of which %d are plain and %d above their footprint, %d cuts: not what is to be tested",
+			unions, plain, bounds, split)
 	}
 }
 

@@ -202,12 +202,12 @@ func (f *Footprint) Instance(dim int, factor, q int64) int64 {
 }
 
 // Entering has the bytes that are there from the start of the instance of which the peak was last asked.
-func (f *Footprint) Entering() (each map[model.TensorID]int64, all int64) {
-	each = make(map[model.TensorID]int64, len(f.enters))
+func (f *Footprint) Entering() map[model.TensorID]int64 {
+	each := make(map[model.TensorID]int64, len(f.enters))
 	for _, t := range f.enters {
-		each[f.tensors[t]], all = f.bytes[t], all+f.bytes[t]
+		each[f.tensors[t]] = f.bytes[t]
 	}
-	return each, all
+	return each
 }
 
 // Boxes gives the boxes of an instance's activations, nil of others, until f is asked for something else.

@@ -20,13 +20,6 @@ func BenchmarkDefault(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	used := func() float64 {
-		var r syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-			b.Fatal(err)
-		}
-		return float64(r.Utime.Nano()+r.Stime.Nano()) * 1e-9
-	}
 	for _, c := range []struct {
 		network, machine string
 		batch            int64
@@ -41,7 +34,7 @@ func BenchmarkDefault(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			before := used()
+			before := used(b)
 			for b.Loop() {
 				made, err := scheduler.Run(context.Background(), net, spec, c.batch, usual, scheduler.Options{})
 				if err != nil {
@@ -49,7 +42,16 @@ func BenchmarkDefault(b *testing.B) {
 				}
 				b.ReportMetric(made.LatencySeconds()*1e6, "us")
 			}
-			b.ReportMetric((used()-before)/float64(b.N), "cpu-s/op")
+			b.ReportMetric((used(b)-before)/float64(b.N), "cpu-s/op")
 		})
 	}
+}
+
+// used is the time of processors, user and system, in seconds.
+func used(b *testing.B) float64 {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return float64(r.Utime.Nano()+r.Stime.Nano()) * 1e-9
 }

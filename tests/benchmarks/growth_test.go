@@ -94,7 +94,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 // BenchmarkGrowth schedules and simulates each family at several sizes by each greedy recipe and by the default.
-// slope is that of the time against the operators from one size to the next, on logarithmic
+// slope is that of the time of processors against the operators from one size to the next, on logarithmic
 // scales: 1 if it grows as they do. Select with -bench 'Growth/^transformer$/^cross-layer$'.
 func BenchmarkGrowth(b *testing.B) {
 	for _, f := range Families() {
@@ -106,12 +106,14 @@ func BenchmarkGrowth(b *testing.B) {
 			for _, r := range append(greedy(), usual) {
 				b.Run(r.Name, func(b *testing.B) {
 					before, size := 0.0, 0.0
-					for _, n := range []int{1_000, 10_000, 100_000} {
+					for _, n := range []int{1_000, 3_000, 10_000, 30_000, 100_000} {
 						b.Run(fmt.Sprint(n), func(b *testing.B) {
+							start := used(b)
 							for b.Loop() {
 								run(b, f, n, r)
 							}
-							took := b.Elapsed().Seconds() / float64(b.N)
+							took := (used(b) - start) / float64(b.N)
+							b.ReportMetric(took, "cpu-s/op")
 							if before > 0 {
 								b.ReportMetric(math.Log(took/before)/math.Log(float64(n)/size), "slope")
 							}

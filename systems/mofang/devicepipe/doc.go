@@ -6,7 +6,8 @@
 // A stage runs its tasks in the given order, one at a time, as soon as their inputs are there. The forward pass of
 // micro-batch m on stage s needs that of stage s-1, its backward pass that of stage s+1 and its own forward pass; what
 // one stage hands to its neighbour takes the link's time, during which both go on working. Tasks of all stages wait
-// for each other in no other way.
+// for each other in no other way. Devices that share a stage do the same at the same time, and add their gradients up
+// after the stage's last task.
 //
 // What is reported:
 //
@@ -23,5 +24,5 @@
 //
 // Times are in seconds, powers in watts.
 //
-// Source of the setting: Y. Huang et al., GPipe, NeurIPS 2019.
+// Sources of the setting: Y. Huang et al., GPipe, NeurIPS 2019; D. Narayanan et al., PipeDream, SOSP 2019.
 package devicepipe
