@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 129_086
+const total = 128_751
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7309,
+	"cmd/cli":                         7286,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -100,7 +100,7 @@ var budget = map[string]int{
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
-	"systems/exchange/stablehlo":      3922,
+	"systems/exchange/stablehlo":      3860,
 	"systems/exchange/trace":          344,
 	"systems/explore":                 811,
 	"systems/kinds":                   247,
@@ -108,12 +108,12 @@ var budget = map[string]int{
 	"systems/measured":                1829,
 	"systems/measured/calibration":    517,
 	"systems/mofang":                  338,
-	"systems/mofang/balance":          578,
-	"systems/mofang/balancing":        1287,
-	"systems/mofang/devicepipe":       368,
+	"systems/mofang/balance":          501,
+	"systems/mofang/balancing":        1254,
+	"systems/mofang/devicepipe":       309,
 	"systems/mofang/layering":         401,
 	"systems/mofang/partition":        2576,
-	"systems/mofang/pipelining":       628,
+	"systems/mofang/pipelining":       547,
 	"systems/mofang/staging":          177,
 	"systems/mofang/streams":          608,
 	"systems/readings":                888,

@@ -202,8 +202,6 @@ func TestBadInput(t *testing.T) {
 		{"solve layering net.onnx --efficiency 0", 2, `--efficiency is 0, expected more than 0`},
 		{"solve layering nosuch", 1, `unknown model "nosuch"`},
 		{"solve pipeline net.onnx --devices 17", 1, `found 17 devices, expected 1 to 16, which v100x16 has`},
-		{"solve pipeline net.onnx --method gpipe --replicas 2", 1,
-			`found replicas or recomputation with method gpipe, expected method exact`},
 		{"solve pipeline net.onnx --server v100x17", 1, `unknown machine of several devices "v100x17"`},
 		{"solve order chain.json --method cp", 2, `"cp" for "--method" flag: expected one of bfs, `},
 		{"solve order chain.json --time-limit -1s", 2, `"-1s" for "--time-limit" flag: expected a time such as 60s`},

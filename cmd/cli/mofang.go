@@ -116,25 +116,17 @@ func newPipeline() *cobra.Command {
 	devices := addNumber(cmd, "devices", 4, 1, "number of devices")
 	batch := addNumber(cmd, "batch", 256, 1, "batch size of a training step")
 	read, share := addNetwork(cmd), addEfficiency(cmd)
-	order := &choice{value: "gpipe", kind: "ORDER", words: balance.Orders()}
-	addChoice(cmd, order, "order",
-		"order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
-	replicas := addNumber(cmd, "replicas", 1, 1,
-		"most devices that share a stage, each with a part of every micro-batch (exact)")
-	recompute := cmd.Flags().Bool("recompute", false,
-		"let stages without the memory drop activations and compute them again (exact)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		check(checkEfficiency(*share))
-		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
-			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
+		if max(devices.value, batch.value) > math.MaxInt32 {
+			return usagef("--devices and --batch are at most %d", math.MaxInt32)
 		}
 		n := try(chips.Load(*machine))
 		net := try(network.Open(args[0], read.options()))
 		chain := try(balance.NewChain(net, n, int(batch.value), *share))
 		show, opts := solverOptions[*pipelining.Plan](cmd, f)
 		defer show.end()
-		a := try(chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value,
-			balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute}))
+		a := try(chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, opts))
 		show.end()
 		answer := pipelineJSON{net.Name, n.Name, read.dtype.value, int(devices.value), batch.value, a}
 		return finish(cmd, answer, answer.write, f.out.writeJSON(answer, "  "))
@@ -145,25 +137,14 @@ func newPipeline() *cobra.Command {
 func (a *pipelineJSON) write(b *bytes.Buffer) {
 	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices,
 		printable(a.Server), a.Batch)
-	row(b, "method", "%s, passes in the order %s", a.Method, a.Order)
+	row(b, "method", "%s", a.Method)
 	writeEnd(b, a.Status, a.Stop)
 	row(b, "micro-batches", "%d of up to %s", a.MicroBatches, plural(a.Samples, "sample"))
 	row(b, "batch", "%s, %s", duration(a.Simulated.Seconds), perSecond(a.Throughput))
 	row(b, "fill, drain", "%s, %s", duration(a.Simulated.FillSeconds), duration(a.Simulated.DrainSeconds))
 	used := ""
-	n, sync := 0, 0.0
-	for _, s := range a.Stages {
-		n += s.Devices
-		sync = max(sync, s.SyncSeconds)
-	}
-	if a.Order == "interleaved" {
-		n = len(a.Simulated.Stored)
-	}
-	if n < a.Devices {
+	if n := len(a.Stages); n < a.Devices {
 		used = fmt.Sprintf(", of the devices used (%d)", n)
-	}
-	if sync > 0 {
-		row(b, "gradients", "up to %s to add them up", duration(sync))
 	}
 	row(b, "idle", "%s%s", percent(a.Simulated.IdleShare), used)
 	row(b, "energy", "%s J%s", significant(a.Simulated.EnergyJoules), used)
@@ -172,12 +153,8 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 		fits = "MORE THAN the"
 	}
 	row(b, "memory", "%s on the fullest device, %s %s", size(int64(a.Bytes)), fits, size(int64(a.MemoryBytes)))
-	list(b, "", "stage|devices|micro-batch|link|operators|<first|<last", a.Stages, func(i int, s balance.Stage) []any {
-		took := duration(s.Seconds)
-		if s.Recomputes {
-			took += " (recomputes)"
-		}
-		return []any{i, s.Devices, took, duration(s.LinkSeconds), s.Layers, printable(shorten(s.First, 28)),
+	list(b, "", "stage|micro-batch|link|operators|<first|<last", a.Stages, func(i int, s balance.Stage) []any {
+		return []any{i, duration(s.Seconds), duration(s.LinkSeconds), s.Layers, printable(shorten(s.First, 28)),
 			printable(shorten(s.Last, 28))}
 	})
 }

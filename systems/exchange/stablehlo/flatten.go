@@ -100,21 +100,12 @@ func callee(o *op) string {
 }
 
 // flatten puts the functions that a module's network calls in their places.
-func flatten(funcs []*function) (n *source, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *Error:
-			err = p
-		default:
-			panic(p)
-		}
-	}()
+func flatten(funcs []*function) (*source, error) {
 	f, err := entry(funcs)
 	if err != nil {
 		return nil, err
 	}
-	n = &source{}
+	n := &source{}
 	fl := &flattener{n: n, funcs: map[string]*function{}}
 	for _, f := range funcs {
 		fl.funcs[f.name] = f
@@ -132,7 +123,7 @@ func flatten(funcs []*function) (n *source, err error) {
 	return n, nil
 }
 
-// failAt ends flatten with an error.
+// failAt ends build with an error.
 func failAt(at position, op, format string, args ...any) { panic(errorAt(at, op, format, args...)) }
 
 // exchange puts x w in the place of (w x)^T, which JAX prints of a layer that is mapped over a batch: what is then on

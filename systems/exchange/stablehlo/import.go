@@ -69,7 +69,16 @@ type builder struct {
 	x     *flat // being built
 }
 
-func build(title, src string, opt Options) (*model.Graph, error) {
+func build(title, src string, opt Options) (g *model.Graph, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			g, err = nil, p
+		default:
+			panic(p)
+		}
+	}()
 	funcs, err := parse(src)
 	if err != nil {
 		return nil, err
@@ -96,28 +105,20 @@ func build(title, src string, opt Options) (*model.Graph, error) {
 	for _, x := range n.ops {
 		b.x = x
 		if !x.fused {
-			if err := b.op(x); err != nil {
-				return nil, err
-			}
+			b.op(x)
 		}
-		if err := b.typed(x); err != nil {
-			return nil, err
-		}
+		b.typed(x)
 	}
 	if len(n.results) == 0 {
 		return nil, fmt.Errorf("the network has no result")
 	}
 	for _, v := range n.results {
-		if !v.typ.tensor {
-			continue
+		if v.typ.tensor {
+			b.x = v.by
+			b.b.Output(b.tensor(v))
 		}
-		b.b.Output(b.tensor(v))
 	}
-	if err := b.b.Err(); err != nil {
-		return nil, err
-	}
-	g, err := b.b.Build()
-	if err != nil {
+	if g, err = b.b.Build(); err != nil {
 		return nil, err
 	}
 	if to != nil && !to.IsFloat() {
@@ -304,33 +305,49 @@ func (b *builder) scaled(n int64, class int) (int64, error) {
 }
 
 // want is the shape that a result's type says; known is false where it has a "?".
-func (b *builder) want(v *val) (s model.Shape, known bool, err error) {
+func (b *builder) want(v *val) (s model.Shape, known bool) {
 	known = true
 	for d, n := range v.typ.shape {
 		if n == dynamic {
 			known = false
 		}
-		if n, err = b.scaled(n, v.dims[d]); err != nil {
-			return nil, false, b.errorf("result %s: %v", v.typ, err)
+		n, err := b.scaled(n, v.dims[d])
+		if err != nil {
+			b.fail("result %s: %v", v.typ, err)
 		}
 		s = append(s, n)
 	}
 	if known {
 		if err := s.Check(); err != nil {
-			return nil, false, b.errorf("result: %v", err)
+			b.fail("result: %v", err)
 		}
 	}
-	return s, known, nil
+	return s, known
 }
 
-func (b *builder) errorf(format string, args ...any) error {
-	return errorAt(b.x.at, b.x.name, format, args...)
+// fail ends the import with an error of the operator that is being built.
+func (b *builder) fail(format string, args ...any) { failAt(b.x.at, b.x.name, format, args...) }
+
+// refuse ends the operator that is being built, which the graph can't have but as an unknown one.
+func (b *builder) refuse(why string) { panic(unread(why)) }
+
+func (b *builder) check(err error) {
+	if err != nil {
+		b.fail("%v", err)
+	}
 }
 
 var elements = map[string]model.DType{"f16": model.F16, "f32": model.F32, "f64": model.F64, "bf16": model.BF16,
 	"f4E2M1FN": model.F4, "i1": model.Bool, "i2": model.I2, "ui2": model.U2, "i4": model.I4, "ui4": model.U4,
 	"i8": model.I8, "ui8": model.U8, "i16": model.I16, "ui16": model.I16, "i32": model.I32, "ui32": model.I32,
 	"i64": model.I64, "ui64": model.I64, "index": model.I64}
+
+// typeOf is the type of a value's elements.
+func (b *builder) typeOf(v *val) model.DType {
+	dt, err := b.dtype(v.typ)
+	b.check(err)
+	return dt
+}
 
 func (b *builder) dtype(t tensorType) (model.DType, error) {
 	d, ok := elements[strings.TrimPrefix(t.elem, "s")]

@@ -6,26 +6,21 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-func dotGeneral(b *builder, x *flat) error { return b.product(x, 0, false) }
+func dotGeneral(b *builder, x *flat) { b.product(x) }
 
 // product builds a product as ONNX would have it: Gemm of matrices that are transposed or have a bias,
 // MatMul of others, with the batch in front, rows and columns behind.
-func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
-	p, err := x.product()
-	if err != nil {
-		return err
-	}
+func (b *builder) product(x *flat, bias ...model.TensorID) {
+	p, _ := x.product() // unite has it
 	ls, rs := x.in[0].shape, x.in[1].shape
 	if len(p.lb) == 0 && len(p.lf) == 1 && len(p.rf) == 1 && len(p.lc) == 1 {
-		l, r := b.tensor(x.in[0]), b.tensor(x.in[1])
-		ta, tb := p.lc[0] == 0, p.rc[0] == 1
-		switch {
-		case biased:
-			return b.emit("Gemm", model.Attr{TransA: ta, TransB: tb}, l, r, bias)
-		case ta || tb:
-			return b.emit("Gemm", model.Attr{TransA: ta, TransB: tb}, l, r)
+		in := append([]model.TensorID{b.tensor(x.in[0]), b.tensor(x.in[1])}, bias...)
+		if ta, tb := p.lc[0] == 0, p.rc[0] == 1; ta || tb || len(bias) > 0 {
+			b.emit("Gemm", model.Attr{TransA: ta, TransB: tb}, in...)
+		} else {
+			b.emit("MatMul", model.Attr{}, in...)
 		}
-		return b.emit("MatMul", model.Attr{}, l, r)
+		return
 	}
 	pick := func(s model.Shape, dims []int) (out model.Shape) {
 		for _, d := range dims {
@@ -46,7 +41,7 @@ func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
 	}
 	y := x.out[0]
 	id := b.b.Op("MatMul", y.name, model.Attr{}, l, r)
-	return b.set(y, b.reshaped("result", id, result))
+	b.set(y, b.reshaped("result", id, result))
 }
 
 // window are the numbers of a convolution or pooling, for each spatial dimension.
@@ -64,7 +59,7 @@ func (x *flat) windowList(generic, pretty string) []int64 {
 	return x.list(generic)
 }
 
-func (b *builder) window(n int, stride, inner, outer, pads []int64) (w window, err error) {
+func (b *builder) window(n int, stride, inner, outer, pads []int64) (w window) {
 	each := func(what string, s []int64, def int64) []int64 {
 		switch {
 		case len(s) == 0:
@@ -72,8 +67,7 @@ func (b *builder) window(n int, stride, inner, outer, pads []int64) (w window, e
 		case len(s) == 1: // a splat
 			return repeat(s[0], n)
 		case len(s) != n:
-			err = b.errorf("%s are %v, expected %d", what, s, n)
-			return repeat(def, n)
+			b.fail("%s are %v, expected %d", what, s, n)
 		}
 		return s
 	}
@@ -86,48 +80,42 @@ func (b *builder) window(n int, stride, inner, outer, pads []int64) (w window, e
 		pads = repeat(0, 2*n)
 	}
 	if len(pads) != 2*n {
-		return w, b.errorf("pads are %v, expected %d pairs", pads, n)
+		b.fail("pads are %v, expected %d pairs", pads, n)
 	}
 	for i := range n {
 		w.low, w.high = append(w.low, pads[2*i]), append(w.high, pads[2*i+1])
 		for _, v := range []int64{w.stride[i], w.inner[i], w.outer[i]} {
 			if v < 1 || v > 1<<30 {
-				return w, b.errorf("strides and dilations %v, %v and %v, expected 1 to 2^30", w.stride, w.inner, w.outer)
+				b.fail("strides and dilations %v, %v and %v, expected 1 to 2^30", w.stride, w.inner, w.outer)
 			}
 		}
 	}
-	return w, err
+	return w
 }
 
-func conv(b *builder, x *flat) error { return b.conv(x) }
+func conv(b *builder, x *flat) { b.conv(x) }
 
-func (b *builder) conv(x *flat, bias ...model.TensorID) error {
-	c, err := x.convolution()
-	if err != nil {
-		return err
-	}
+func (b *builder) conv(x *flat, bias ...model.TensorID) {
+	c, _ := x.convolution() // unite has it
 	n := len(c.in) - 2
 	if n < 1 {
-		return b.errorf("has no spatial dimension")
+		b.fail("has no spatial dimension")
 	}
-	w, err := b.window(n, x.windowList("window_strides", "stride"), x.windowList("rhs_dilation", "rhs_dilate"),
+	w := b.window(n, x.windowList("window_strides", "stride"), x.windowList("rhs_dilation", "rhs_dilate"),
 		x.windowList("lhs_dilation", "lhs_dilate"), x.windowList("padding", "pad"))
-	if err != nil {
-		return err
-	}
 	groups := int64(1)
 	if g := x.list("feature_group_count"); len(g) == 1 {
 		groups = g[0]
 	}
 	if g := x.list("batch_group_count"); len(g) == 1 && g[0] != 1 {
-		return b.unknown("has groups along the batch, as gradients of weights do")
+		b.refuse("has groups along the batch, as gradients of weights do")
 	}
 	a := model.Attr{Strides: w.stride, Dilations: w.inner, Group: groups}
 	in := b.permuted("input", x.in[0], c.in)
 	kind, kernel := model.Kind("Conv"), c.kernel
 	if x.dilatedInput() {
 		if groups != 1 || slices.ContainsFunc(w.stride, func(s int64) bool { return s != 1 }) {
-			return b.unknown("has strides or groups beside zeros between the elements of its input")
+			b.refuse("has strides or groups beside zeros between the elements of its input")
 		}
 		kind = "ConvTranspose"
 		kernel = slices.Clone(c.kernel)
@@ -142,50 +130,49 @@ func (b *builder) conv(x *flat, bias ...model.TensorID) error {
 		}
 	}
 	if slices.Min(append(slices.Clone(w.low), w.high...)) < 0 {
-		return b.unknown("cuts off its input by negative pads")
+		b.refuse("cuts off its input by negative pads")
 	}
 	a.Pads = slices.Concat(w.low, w.high)
 	ids := append([]model.TensorID{in, b.permuted("kernel", x.in[1], kernel)}, bias...)
 	id := b.b.Op(kind, x.out[0].name, a, ids...)
-	return b.later(x.out[0], id, inverse(c.out), true)
+	b.later(x.out[0], id, inverse(c.out), true)
 }
 
 // kinds of reductions by what combines two elements.
 var reductions = map[string]model.Kind{"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
 	"multiply": "ReduceSum", "and": "ReduceMin", "or": "ReduceMax", "xor": "ReduceSum"}
 
-func reduce(b *builder, x *flat) error {
+func reduce(b *builder, x *flat) {
 	axes := slices.Sorted(slices.Values(x.list("dimensions")))
 	in := x.reduced()
 	if len(in) != len(x.out) || len(in) == 0 {
-		return b.errorf("has %d operands and %d results, expected an operand and an initial value for each",
+		b.fail("has %d operands and %d results, expected an operand and an initial value for each",
 			len(x.in), len(x.out))
 	}
 	if len(axes) == 0 {
-		return through(b, &flat{op: x.op, in: in, out: x.out})
+		through(b, &flat{op: x.op, in: in, out: x.out})
+		return
 	}
 	by := x.reduces()
 	kind, ok := reductions[by]
 	switch {
 	case len(in) == 2 && in[1].constant && len(axes) == 1 && len(x.regions) == 1: // the greatest and where it is
 		a := b.tensor(in[0])
-		if err := b.set(x.out[0], b.b.Op("ReduceMax", x.out[0].name, model.Attr{Axes: axes}, a)); err != nil {
-			return err
-		}
-		at := b.b.Op("ArgMax", x.out[1].name, model.Attr{Axes: axes}, a)
-		return b.set(x.out[1], at)
+		b.set(x.out[0], b.b.Op("ReduceMax", x.out[0].name, model.Attr{Axes: axes}, a))
+		b.set(x.out[1], b.b.Op("ArgMax", x.out[1].name, model.Attr{Axes: axes}, a))
+		return
 	case !ok:
-		return b.unknown("combines elements by other than one of add, multiply, maximum, minimum, and, or, xor")
+		b.refuse("combines elements by other than one of add, multiply, maximum, minimum, and, or, xor")
 	}
 	a := model.Attr{Axes: axes}
 	if by == "multiply" || by == "xor" {
 		a.Variant = by
 	}
-	return b.reduction(kind, a, in[0])
+	b.reduction(kind, a, in[0])
 }
 
 // reduction goes through a transpose if that leaves the other dimensions in their order.
-func (b *builder) reduction(kind model.Kind, a model.Attr, v *val) error {
+func (b *builder) reduction(kind model.Kind, a model.Attr, v *val) {
 	if v.order != nil && !v.made {
 		var axes []int64
 		var kept []int
@@ -199,36 +186,34 @@ func (b *builder) reduction(kind model.Kind, a model.Attr, v *val) error {
 		if slices.IsSorted(kept) && len(axes) == len(a.Axes) {
 			slices.Sort(axes)
 			a.Axes = axes
-			return b.emit(kind, a, v.order.of)
+			b.emit(kind, a, v.order.of)
+			return
 		}
 	}
-	return b.emit(kind, a, b.tensor(v))
+	b.emit(kind, a, b.tensor(v))
 }
 
-func reduceWindow(b *builder, x *flat) error {
+func reduceWindow(b *builder, x *flat) {
 	in := x.reduced()
 	by := x.reduces()
 	if len(in) != 1 || len(x.out) != 1 {
-		return b.unknown("has several results")
+		b.refuse("has several results")
 	}
 	s := in[0].shape
 	n := len(s)
 	size := x.list("window_dimensions")
-	w, err := b.window(n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
+	w := b.window(n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
 		x.list("padding"))
-	if err != nil {
-		return err
-	}
 	if len(size) == 1 {
 		size = repeat(size[0], n)
 	}
 	if len(size) != n {
-		return b.errorf("window_dimensions are %v for %v", size, s)
+		b.fail("window_dimensions are %v for %v", size, s)
 	}
 	var moving []int
 	for d := range n {
 		if w.outer[d] != 1 {
-			return b.unknown("has zeros between the elements of its input")
+			b.refuse("has zeros between the elements of its input")
 		}
 		if size[d] != 1 || w.stride[d] != 1 || w.low[d] != 0 || w.high[d] != 0 {
 			moving = append(moving, d)
@@ -237,12 +222,13 @@ func reduceWindow(b *builder, x *flat) error {
 	if len(moving) == 1 {
 		if d := moving[0]; size[d] == in[0].typ.shape[d] && w.low[d] == size[d]-1 && w.high[d] == 0 &&
 			w.stride[d] == 1 && size[d] > 1 {
-			return b.emit("CumSum", model.Attr{Axis: int64(d), Variant: by}, b.tensor(in[0]))
+			b.emit("CumSum", model.Attr{Axis: int64(d), Variant: by}, b.tensor(in[0]))
+			return
 		}
 	}
 	kind, ok := map[string]model.Kind{"maximum": "MaxPool", "minimum": "MaxPool", "add": "AveragePool"}[by]
 	if !ok {
-		return b.unknown("combines elements by other than add, maximum or minimum")
+		b.refuse("combines elements by other than add, maximum or minimum")
 	}
 	// Batch, channels, spatial dimensions: two in which the window stays.
 	var still []int
@@ -252,7 +238,7 @@ func reduceWindow(b *builder, x *flat) error {
 		}
 	}
 	if len(still) < 2 || n < 3 {
-		return b.unknown("moves a window along all of the batch and the channels")
+		b.refuse("moves a window along all of the batch and the channels")
 	}
 	channel := still[len(still)-1]
 	if still[1] == 1 && still[0] == 0 {
@@ -271,20 +257,20 @@ func reduceWindow(b *builder, x *flat) error {
 		low, high = append(low, w.low[d]), append(high, w.high[d])
 	}
 	if a.Pads = slices.Concat(low, high); slices.Min(a.Pads) < 0 {
-		return b.unknown("cuts off its input by negative pads")
+		b.refuse("cuts off its input by negative pads")
 	}
 	if by == "minimum" {
 		a.Variant = by
 	}
 	id := b.b.Op(kind, x.out[0].name, a, b.permuted("input", in[0], order))
-	return b.later(x.out[0], id, inverse(order), true)
+	b.later(x.out[0], id, inverse(order), true)
 }
 
-func batchNorm(b *builder, x *flat) error {
+func batchNorm(b *builder, x *flat) {
 	f := x.list("feature_index")
 	n := len(x.in[0].shape)
 	if len(f) != 1 || f[0] < 0 || f[0] >= int64(n) || n < 2 {
-		return b.errorf("feature_index %v for %v", f, x.in[0].shape)
+		b.fail("feature_index %v for %v", f, x.in[0].shape)
 	}
 	order := []int{}
 	for d := range n {
@@ -298,5 +284,5 @@ func batchNorm(b *builder, x *flat) error {
 		ids = append(ids, b.tensor(v))
 	}
 	id := b.b.Op("BatchNorm", x.out[0].name, model.Attr{}, ids...)
-	return b.later(x.out[0], id, inverse(order), true)
+	b.later(x.out[0], id, inverse(order), true)
 }

@@ -7,20 +7,15 @@ import (
 )
 
 // target is the shape of a result that its type, or an operand, says.
-func (b *builder) target(x *flat) (model.Shape, error) {
-	shape, known, err := b.want(x.out[0])
-	if err != nil {
-		return nil, err
-	}
+func (b *builder) target(x *flat) model.Shape {
+	shape, known := b.want(x.out[0])
 	if known {
-		return shape, nil
+		return shape
 	}
 	if len(x.in) == 2 {
 		if s := b.extents(x.in[1]); s != nil && len(s) == len(shape) {
-			if err := s.Check(); err != nil {
-				return nil, b.errorf("%v", err)
-			}
-			return s, nil
+			b.check(s.Check())
+			return s
 		}
 	}
 	// One extent follows from the others where only that is missing.
@@ -33,36 +28,29 @@ func (b *builder) target(x *flat) (model.Shape, error) {
 	}
 	if n := x.in[0].shape.Elements(); at >= 0 && rest > 0 && n%rest == 0 && short(x.name) != "dynamic_broadcast_in_dim" {
 		shape[at] = n / rest
-		return shape, nil
+		return shape
 	}
-	return nil, b.errorf("the shape %s is not known", x.out[0].typ)
+	b.fail("the shape %s is not known", x.out[0].typ)
+	return nil
 }
 
-func reshape(b *builder, x *flat) error {
-	shape, err := b.target(x)
-	if err != nil {
-		return err
-	}
-	v, y := x.in[0], x.out[0]
+func reshape(b *builder, x *flat) {
+	shape, v, y := b.target(x), x.in[0], x.out[0]
 	if v.shape.Elements() != shape.Elements() {
-		return b.errorf("cannot make %v of %v", shape, v.shape)
+		b.fail("cannot make %v of %v", shape, v.shape)
 	}
 	if v.lit != nil && !v.made {
 		y.lit, y.shape, y.constant, y.base = v.lit, shape, true, nil
 		if v.lit.splat || len(v.lit.ints) > 0 {
-			return nil
+			return
 		}
 	}
 	y.lit = v.lit
-	return b.emit("Reshape", model.Attr{Shape: shape}, b.tensor(v))
+	b.emit("Reshape", model.Attr{Shape: shape}, b.tensor(v))
 }
 
-func broadcast(b *builder, x *flat) error {
-	shape, err := b.target(x)
-	if err != nil {
-		return err
-	}
-	v, y := x.in[0], x.out[0]
+func broadcast(b *builder, x *flat) {
+	shape, v, y := b.target(x), x.in[0], x.out[0]
 	dims := x.list("broadcast_dimensions", "dims")
 	if short(x.name) == "broadcast" {
 		for d := range v.shape {
@@ -70,14 +58,14 @@ func broadcast(b *builder, x *flat) error {
 		}
 	}
 	if len(dims) != len(v.shape) {
-		return b.errorf("dims %v for %v", dims, v.shape)
+		b.fail("dims %v for %v", dims, v.shape)
 	}
 	ascending := true
 	aligned := model.Shape(repeat(1, len(shape)))
 	seen := map[int64]bool{}
 	for i, d := range dims {
 		if d < 0 || d >= int64(len(shape)) || seen[d] || v.shape[i] != shape[d] && v.shape[i] != 1 {
-			return b.errorf("%v does not go to dims %v of %v", v.shape, dims, shape)
+			b.fail("%v does not go to dims %v of %v", v.shape, dims, shape)
 		}
 		seen[d] = true
 		ascending = ascending && (i == 0 || dims[i-1] < d)
@@ -85,22 +73,23 @@ func broadcast(b *builder, x *flat) error {
 	}
 	y.shape = shape
 	if v.lit != nil && v.lit.splat && !v.made {
-		y.lit, y.constant = v.lit, true
-		return b.agree(y)
+		b.known(y, shape, v.lit)
+		return
 	}
 	if v.lit != nil && len(v.lit.ints) == 1 && len(v.shape) == 0 {
-		y.lit = &literal{splat: true, f: float64(v.lit.ints[0])}
+		lit := &literal{splat: true, f: float64(v.lit.ints[0])}
 		if shape.Elements() == 1 {
-			y.lit.ints = v.lit.ints
+			lit.ints = v.lit.ints
 		}
-		y.constant = true
-		return b.agree(y)
+		b.known(y, shape, lit)
+		return
 	}
 	base := v
 	if v.base != nil && len(v.shape) == len(shape) && ascending {
 		base = v.base // twice
 		y.base = base
-		return b.agree(y)
+		b.agree(y)
+		return
 	}
 	id := b.tensor(base)
 	if !ascending {
@@ -112,17 +101,18 @@ func broadcast(b *builder, x *flat) error {
 		id = b.transposed("transpose", id, order)
 	}
 	if aligned.Equal(shape) { // another shape alone
-		return b.set(y, b.reshaped("view", id, shape))
+		b.set(y, b.reshaped("view", id, shape))
+		return
 	}
 	for len(aligned) > 0 && aligned[0] == 1 {
 		aligned = aligned[1:]
 	}
 	id = b.reshaped("view", id, aligned)
 	y.base = &val{name: v.name, typ: v.typ, shape: aligned, id: id, made: true, constant: v.constant}
-	return b.agree(y)
+	b.agree(y)
 }
 
-func transpose(b *builder, x *flat) error {
+func transpose(b *builder, x *flat) {
 	v := x.in[0]
 	perm := make([]int, len(v.shape))
 	seen := make([]bool, len(perm))
@@ -135,12 +125,12 @@ func transpose(b *builder, x *flat) error {
 		}
 	}
 	if !ok {
-		return b.errorf("%v is no permutation of the dimensions of %v", list, v.shape)
+		b.fail("%v is no permutation of the dimensions of %v", list, v.shape)
 	}
-	return b.later(x.out[0], b.tensor(v), perm, false)
+	b.later(x.out[0], b.tensor(v), perm, false)
 }
 
-func slice(b *builder, x *flat) error {
+func slice(b *builder, x *flat) {
 	v := x.in[0]
 	rank := len(v.shape)
 	starts, limits, steps := x.list("start_indices"), x.list("limit_indices"), x.list("strides")
@@ -152,7 +142,7 @@ func slice(b *builder, x *flat) error {
 		for _, e := range w.list {
 			n := append(slices.Clone(e.ints), 1)
 			if len(n) < 3 {
-				return b.errorf("a range has no limit")
+				b.fail("a range has no limit")
 			}
 			starts, limits, steps = append(starts, n[0]), append(limits, n[1]), append(steps, n[2])
 		}
@@ -161,7 +151,7 @@ func slice(b *builder, x *flat) error {
 		steps = repeat(1, rank)
 	}
 	if len(starts) != rank || len(limits) != rank || len(steps) != rank {
-		return b.errorf("has %d starts, %d limits and %d strides for %v", len(starts), len(limits), len(steps), v.shape)
+		b.fail("has %d starts, %d limits and %d strides for %v", len(starts), len(limits), len(steps), v.shape)
 	}
 	shape := make([]int64, rank)
 	for d := range shape {
@@ -170,30 +160,29 @@ func slice(b *builder, x *flat) error {
 			limit = v.shape[d] // all, at any batch
 		}
 		if steps[d] < 1 || starts[d] < 0 || limit <= starts[d] || limit > v.shape[d] {
-			return b.errorf("range %d:%d:%d of dimension %d of %v", starts[d], limit, steps[d], d, v.shape)
+			b.fail("range %d:%d:%d of dimension %d of %v", starts[d], limit, steps[d], d, v.shape)
 		}
 		shape[d] = (limit-starts[d]-1)/steps[d] + 1
 	}
 	if v.lit != nil && rank == 1 && steps[0] == 1 && int64(len(v.lit.ints)) == v.shape[0] {
-		y := x.out[0]
-		y.lit, y.shape, y.constant = &literal{ints: v.lit.ints[starts[0] : starts[0]+shape[0]]}, shape, true
-		return b.agree(y)
+		b.known(x.out[0], shape, &literal{ints: v.lit.ints[starts[0] : starts[0]+shape[0]]})
+		return
 	}
-	return b.emit("Slice", model.Attr{Starts: starts, Steps: steps, Shape: shape}, b.tensor(v))
+	b.emit("Slice", model.Attr{Starts: starts, Steps: steps, Shape: shape}, b.tensor(v))
 }
 
 func repeat(n int64, times int) []int64 { return slices.Repeat([]int64{n}, times) }
 
 // dynamicSlice is taken to begin at 0: where it begins costs nothing.
-func dynamicSlice(b *builder, x *flat) error {
+func dynamicSlice(b *builder, x *flat) {
 	if len(x.in) == 0 {
-		return b.errorf("has no operand")
+		b.fail("has no operand")
 	}
 	v := x.in[0]
 	rank := len(v.shape)
 	shape := slices.Clone(x.list("slice_sizes", "sizes"))
 	if len(shape) != rank || len(x.in) != rank+1 {
-		return b.errorf("has %d sizes and %d starts for %v", len(shape), len(x.in)-1, v.shape)
+		b.fail("has %d sizes and %d starts for %v", len(shape), len(x.in)-1, v.shape)
 	}
 	for d := range shape {
 		if shape[d] == v.typ.shape[d] {
@@ -207,24 +196,24 @@ func dynamicSlice(b *builder, x *flat) error {
 			a.Starts[d] = max(0, min(*s.num, v.shape[d]-shape[d]))
 		}
 	}
-	return b.emit("Slice", a, b.tensor(v))
+	b.emit("Slice", a, b.tensor(v))
 }
 
-func dynamicUpdateSlice(b *builder, x *flat) error {
+func dynamicUpdateSlice(b *builder, x *flat) {
 	if len(x.in) < 3 {
-		return b.errorf("has %d operands, expected at least 3", len(x.in))
+		b.fail("has %d operands, expected at least 3", len(x.in))
 	}
-	return b.emit("Scatter", model.Attr{}, b.tensor(x.in[0]), b.tensor(x.in[2]), b.tensor(x.in[1]))
+	b.emit("Scatter", model.Attr{}, b.tensor(x.in[0]), b.tensor(x.in[2]), b.tensor(x.in[1]))
 }
 
-func scatter(b *builder, x *flat) error {
-	return b.emit("Scatter", model.Attr{}, b.tensor(x.in[0]), b.tensor(x.in[1]), b.tensor(x.in[2]))
+func scatter(b *builder, x *flat) {
+	b.emit("Scatter", model.Attr{}, b.tensor(x.in[0]), b.tensor(x.in[1]), b.tensor(x.in[2]))
 }
 
-func concatenate(b *builder, x *flat) error {
+func concatenate(b *builder, x *flat) {
 	d := x.list("dimension", "dim")
 	if len(d) != 1 || len(x.in) == 0 {
-		return b.errorf("has no dimension, or no operand")
+		b.fail("has no dimension, or no operand")
 	}
 	var ints []int64
 	for _, v := range x.in {
@@ -235,60 +224,59 @@ func concatenate(b *builder, x *flat) error {
 		ints = append(ints, v.lit.ints...)
 	}
 	if len(ints) > 0 {
-		y := x.out[0]
-		y.lit, y.shape, y.constant = &literal{ints: ints}, model.Shape{int64(len(ints))}, true
-		return b.agree(y)
+		b.known(x.out[0], model.Shape{int64(len(ints))}, &literal{ints: ints})
+		return
 	}
 	var ids []model.TensorID
 	for _, v := range x.in {
 		ids = append(ids, b.tensor(v))
 	}
-	return b.emit("Concat", model.Attr{Axis: d[0]}, ids...)
+	b.emit("Concat", model.Attr{Axis: d[0]}, ids...)
 }
 
-func pad(b *builder, x *flat) error {
+func pad(b *builder, x *flat) {
 	low, high, interior := x.list("edge_padding_low", "low"), x.list("edge_padding_high", "high"),
 		x.list("interior_padding", "interior")
 	if slices.ContainsFunc(interior, func(n int64) bool { return n != 0 }) {
-		return b.unknown("pads between elements")
+		b.refuse("pads between elements")
 	}
-	return b.emit("Pad", model.Attr{Pads: slices.Concat(low, high)}, b.tensor(x.in[0]))
+	b.emit("Pad", model.Attr{Pads: slices.Concat(low, high)}, b.tensor(x.in[0]))
 }
 
-func reverse(b *builder, x *flat) error {
+func reverse(b *builder, x *flat) {
 	s := x.in[0].shape
 	a := model.Attr{Starts: repeat(0, len(s)), Steps: repeat(1, len(s)), Shape: s}
 	for _, d := range x.list("dimensions", "dims") {
 		if d < 0 || d >= int64(len(s)) {
-			return b.errorf("dimension %d of %v", d, s)
+			b.fail("dimension %d of %v", d, s)
 		}
 		a.Starts[d], a.Steps[d] = s[d]-1, -1
 	}
-	return b.emit("Slice", a, b.tensor(x.in[0]))
+	b.emit("Slice", a, b.tensor(x.in[0]))
 }
 
 // gather is known where it takes whole slices along one dimension, as tables of rows are read.
-func gather(b *builder, x *flat) error {
+func gather(b *builder, x *flat) {
 	g := x.gatherDims()
 	table, at := x.in[0], x.in[1]
 	sizes := x.list("slice_sizes")
 	if len(sizes) != len(table.shape) || len(g.start) != 1 || g.start[0] < 0 || g.start[0] >= int64(len(table.shape)) {
-		return b.unknown("takes slices along several dimensions")
+		b.refuse("takes slices along several dimensions")
 	}
 	axis := g.start[0]
 	for d, n := range sizes {
 		if int64(d) == axis && n != 1 || int64(d) != axis && n != table.typ.shape[d] {
-			return b.unknown("takes parts of rows")
+			b.refuse("takes parts of rows")
 		}
 	}
 	if len(g.collapsed) > 1 || len(g.collapsed) == 1 && g.collapsed[0] != axis {
-		return b.unknown("drops another dimension than the one along which it takes rows")
+		b.refuse("drops another dimension than the one along which it takes rows")
 	}
 	// The vector of indices has one entry.
 	positions := at.shape.Clone()
 	if g.vector >= 0 && g.vector < int64(len(positions)) {
 		if positions[g.vector] != 1 {
-			return b.errorf("indices %v have vectors of %d, expected 1", at.shape, positions[g.vector])
+			b.fail("indices %v have vectors of %d, expected 1", at.shape, positions[g.vector])
 		}
 		positions = slices.Delete(positions, int(g.vector), int(g.vector)+1)
 	}
@@ -322,7 +310,7 @@ func gather(b *builder, x *flat) error {
 	}
 	whole := slices.DeleteFunc(slices.Clone(perm), func(p int) bool { return p < 0 })
 	if b.b.Err() != nil || len(whole) != len(b.shapeOf(id)) || slices.Max(append(whole, 0)) >= max(1, len(whole)) {
-		return b.errorf("offset_dims %v do not fit rows of %v", g.offset, table.shape)
+		b.fail("offset_dims %v do not fit rows of %v", g.offset, table.shape)
 	}
 	id = b.transposed("transpose", id, whole)
 	if len(whole) < len(perm) {
@@ -338,50 +326,45 @@ func gather(b *builder, x *flat) error {
 		}
 		id = b.reshaped("row", id, s)
 	}
-	return b.set(x.out[0], id)
+	b.set(x.out[0], id)
 }
 
-func indexSelect(b *builder, x *flat) error {
+func indexSelect(b *builder, x *flat) {
 	d, n := x.list("dim"), x.list("batch_dims")
 	if len(d) != 1 || len(n) == 1 && n[0] != 0 {
-		return b.unknown("selects for each element of a batch")
+		b.refuse("selects for each element of a batch")
 	}
-	return b.emit("Gather", model.Attr{Axis: d[0]}, b.tensor(x.in[0]), b.tensor(x.in[1]))
+	b.emit("Gather", model.Attr{Axis: d[0]}, b.tensor(x.in[0]), b.tensor(x.in[1]))
 }
 
-func sortAll(b *builder, x *flat) error {
+func sortAll(b *builder, x *flat) {
 	d := x.list("dimension", "dim")
 	if len(x.in) == 0 || len(x.in) > 2 || len(x.out) != len(x.in) {
-		return b.unknown("sorts several tensors")
+		b.refuse("sorts several tensors")
 	}
 	axis := int64(len(x.in[0].shape)) - 1
 	if len(d) == 1 {
 		axis = d[0]
 	}
 	if axis < 0 || axis >= int64(len(x.in[0].shape)) {
-		return b.errorf("dimension %d of %v", axis, x.in[0].shape)
+		b.fail("dimension %d of %v", axis, x.in[0].shape)
 	}
-	return b.top(x, axis, x.in[0].shape[axis])
+	b.top(x, axis, x.in[0].shape[axis])
 }
 
-func topK(b *builder, x *flat) error {
+func topK(b *builder, x *flat) {
 	k := x.list("k")
 	rank := len(x.in[0].shape)
 	if len(k) != 1 || rank == 0 || len(x.out) != 2 {
-		return b.errorf("has no k, or not two results")
+		b.fail("has no k, or not two results")
 	}
-	return b.top(x, int64(rank)-1, k[0])
+	b.top(x, int64(rank)-1, k[0])
 }
 
-func (b *builder) top(x *flat, axis, k int64) error {
+func (b *builder) top(x *flat, axis, k int64) {
 	ids := b.b.OpN("TopK", x.out[0].name, model.Attr{Axis: axis, Splits: []int64{k}}, b.tensor(x.in[0]))
-	if b.b.Err() != nil {
-		return b.errorf("%v", b.b.Err())
-	}
+	b.check(b.b.Err())
 	for i, y := range x.out {
-		if err := b.set(y, ids[i]); err != nil {
-			return err
-		}
+		b.set(y, ids[i])
 	}
-	return nil
 }

@@ -14,7 +14,7 @@ type row struct {
 	name    string
 	in      int // operands; -1: any number
 	becomes string
-	build   func(*builder, *flat) error
+	build   func(*builder, *flat)
 }
 
 // rows is the table; names are without the dialect, but those of chlo.
@@ -123,49 +123,56 @@ var refused = map[string]string{
 	"dynamic_conv": "extents at run time",
 }
 
+// unread is why an operator is not read, though it is well-formed.
+type unread string
+
 // op builds an operator.
-func (b *builder) op(x *flat) error {
+func (b *builder) op(x *flat) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case unread:
+			b.unknown(string(why))
+		default:
+			panic(why)
+		}
+	}()
 	if len(x.out) == 0 {
 		if b.opt.Warn != nil {
 			b.opt.Warn(fmt.Sprintf("line %d: %s has no result and is left out", x.at.line, x.name))
 		}
-		return nil
+		return
 	}
 	r := table[short(x.name)]
 	if r == nil || strings.HasPrefix(x.name, "chlo.") != strings.HasPrefix(r.name, "chlo.") {
 		if why := refused[short(x.name)]; why != "" {
-			return b.unknown(why + " have no counterpart")
+			b.refuse(why + " have no counterpart")
 		}
 		if strings.HasPrefix(x.name, "sdy.") {
-			return b.unknown("several devices have no counterpart")
+			b.refuse("several devices have no counterpart")
 		}
-		return b.unknown("is not among the operators that are read")
+		b.refuse("is not among the operators that are read")
 	}
 	if r.in >= 0 && len(x.in) != r.in {
-		return b.errorf("has %d operands, expected %d", len(x.in), r.in)
+		b.fail("has %d operands, expected %d", len(x.in), r.in)
 	}
 	for _, v := range x.in {
 		if v.shape == nil && len(v.dims) > 0 && !(v.by != nil && v.by.fused) {
-			return b.errorf("reads %s, which is no tensor", v.name)
+			b.fail("reads %s, which is no tensor", v.name)
 		}
 	}
 	for _, v := range x.out {
 		v.constant = len(x.in) > 0 && !slices.ContainsFunc(x.in, func(v *val) bool { return !v.constant })
 	}
-	if err := r.build(b, x); err != nil {
-		return err
-	}
-	if err := b.b.Err(); err != nil {
-		return b.errorf("%v", err)
-	}
-	return nil
+	r.build(b, x)
+	b.check(b.b.Err())
 }
 
 // unknown imports an operator as work of one operation per element, if that is wanted.
-func (b *builder) unknown(why string) error {
+func (b *builder) unknown(why string) {
 	x := b.x
-	if !b.opt.AllowUnknown || len(x.out) == 0 {
-		return b.errorf("%s", why)
+	if !b.opt.AllowUnknown {
+		b.fail("%s", why)
 	}
 	if b.opt.Warn != nil {
 		b.opt.Warn(fmt.Sprintf("line %d: %s is taken as one operation per element", x.at.line, x.name))
@@ -177,17 +184,14 @@ func (b *builder) unknown(why string) error {
 		}
 	}
 	for _, y := range x.out {
-		shape, known, err := b.want(y)
-		if err != nil {
-			return err
-		}
+		shape, known := b.want(y)
 		dt, err := b.dtype(y.typ)
 		if err != nil || !known {
-			return b.errorf("%s, and its result %s has no known size", why, y.typ)
+			b.fail("%s, and its result %s has no known size", why, y.typ)
 		}
 		y.id, y.made, y.shape = b.b.Op("Unknown", y.name, model.Attr{Shape: shape, Axis: int64(dt)}, in...), true, shape
 	}
-	return b.b.Err()
+	b.check(b.b.Err())
 }
 
 // tensor returns the graph's tensor of a value. Constants enter the graph when an operator reads them, and broadcasts
@@ -205,10 +209,7 @@ func (b *builder) tensor(v *val) model.TensorID {
 		v.id = b.b.Op("Transpose", v.name, model.Attr{Perm: ints(v.order.perm)}, v.order.of)
 		return v.id
 	}
-	dt, err := b.dtype(v.typ)
-	if err != nil {
-		b.b.Fail(err)
-	}
+	dt := b.typeOf(v)
 	single := v.lit != nil && v.lit.splat
 	if dt.IsFloat() && v.shape.Elements() > 1 && !single && !v.is("iota") && !v.is("dynamic_iota") {
 		v.id = b.b.Param(v.name, dt, v.shape...)
@@ -223,31 +224,31 @@ func (b *builder) tensor(v *val) model.TensorID {
 }
 
 // set binds the result of the operator, and compares its shape with the one that its type says.
-func (b *builder) set(y *val, id model.TensorID) error {
-	if b.b.Err() != nil {
-		return b.errorf("%v", b.b.Err())
-	}
+func (b *builder) set(y *val, id model.TensorID) {
+	b.check(b.b.Err())
 	y.id, y.made, y.shape = id, true, b.b.Tensor(id).Shape
-	return b.agree(y)
+	b.agree(y)
 }
 
-func (b *builder) agree(y *val) error {
-	shape, _, err := b.want(y)
-	if err != nil {
-		return err
-	}
+// known binds a result whose elements are known.
+func (b *builder) known(y *val, shape model.Shape, lit *literal) {
+	y.shape, y.lit, y.constant = shape, lit, true
+	b.agree(y)
+}
+
+func (b *builder) agree(y *val) {
+	shape, _ := b.want(y)
 	ok := len(shape) == len(y.shape)
 	for d := range shape {
 		ok = ok && (shape[d] == dynamic || shape[d] == y.shape[d])
 	}
 	if !ok {
-		return b.errorf("has the result %v, its type says %v", y.shape, shape)
+		b.fail("has the result %v, its type says %v", y.shape, shape)
 	}
-	return nil
 }
 
-func (b *builder) emit(kind model.Kind, a model.Attr, in ...model.TensorID) error {
-	return b.set(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, in...))
+func (b *builder) emit(kind model.Kind, a model.Attr, in ...model.TensorID) {
+	b.set(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, in...))
 }
 
 // step adds an operator in front of the one that yields the result.
@@ -286,9 +287,10 @@ func (b *builder) transposed(suffix string, id model.TensorID, perm []int) model
 }
 
 // later binds a result that is a transpose of a tensor.
-func (b *builder) later(y *val, id model.TensorID, perm []int, image bool) error {
+func (b *builder) later(y *val, id model.TensorID, perm []int, image bool) {
 	if b.b.Err() != nil || slices.IsSorted(perm) {
-		return b.set(y, id)
+		b.set(y, id)
+		return
 	}
 	s := b.shapeOf(id)
 	y.shape = nil
@@ -296,7 +298,7 @@ func (b *builder) later(y *val, id model.TensorID, perm []int, image bool) error
 		y.shape = append(y.shape, s[d])
 	}
 	y.order = &order{id, perm, image}
-	return b.agree(y)
+	b.agree(y)
 }
 
 // images is the order that all operands of an element-wise operator have that are no constants and not broadcast; nil:
@@ -317,7 +319,7 @@ func images(in []*val, rank int) *order {
 }
 
 // onImages adds an element-wise operator on what transposes are of.
-func (b *builder) onImages(kind model.Kind, a model.Attr, o *order, in []*val) error {
+func (b *builder) onImages(kind model.Kind, a model.Attr, o *order, in []*val) {
 	back := inverse(o.perm)
 	ids := make([]model.TensorID, len(in))
 	for i, v := range in {
@@ -344,7 +346,7 @@ func (b *builder) onImages(kind model.Kind, a model.Attr, o *order, in []*val) e
 			ids[i] = b.number(v)
 		}
 	}
-	return b.later(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, ids...), o.perm, true)
+	b.later(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, ids...), o.perm, true)
 }
 
 func inverse(perm []int) []int {
@@ -486,8 +488,8 @@ func (v *val) bias() (*val, int) {
 	return nil, 0
 }
 
-// biased builds a fused operator that an addition reads.
-func (b *builder) biased(x *flat) (bool, error) {
+// biased builds a fused operator that an addition reads; false: it reads none.
+func (b *builder) biased(x *flat) bool {
 	for i, v := range x.in {
 		if v.by == nil || !v.by.fused {
 			continue
@@ -497,40 +499,42 @@ func (b *builder) biased(x *flat) (bool, error) {
 		y.out = x.out
 		b.x = &y
 		if v.is("convolution") {
-			return true, b.conv(&y, b.tensor(bias))
+			b.conv(&y, b.tensor(bias))
+		} else {
+			b.product(&y, b.tensor(bias))
 		}
-		return true, b.product(&y, b.tensor(bias), true)
+		return true
 	}
-	return false, nil
+	return false
 }
 
-func elementwise(kind model.Kind, variant string) func(*builder, *flat) error {
-	return func(b *builder, x *flat) error {
+func elementwise(kind model.Kind, variant string) func(*builder, *flat) {
+	return func(b *builder, x *flat) {
 		switch kind {
 		case "Add":
-			if done, err := b.biased(x); done {
-				return err
+			if b.biased(x) {
+				return
 			}
 		case "Max":
 			for i, v := range x.in {
 				if f, ok := v.splat(); ok && f == 0 && x.in[1-i].shape.Equal(v.shape) {
-					return b.elementwise("Relu", model.Attr{}, x.in[1-i])
+					b.elementwise("Relu", model.Attr{}, x.in[1-i])
+					return
 				}
 			}
 		case "Div", "Mul":
-			if done, err := b.normalised(x); done {
-				return err
+			if b.normalised(x) {
+				return
 			}
 		}
-		if b.foldInts(x) {
-			return nil
+		if !b.foldInts(x) {
+			b.elementwise(kind, model.Attr{Variant: variant}, x.in...)
 		}
-		return b.elementwise(kind, model.Attr{Variant: variant}, x.in...)
 	}
 }
 
 // elementwise adds an operator that broadcasts by itself.
-func (b *builder) elementwise(kind model.Kind, a model.Attr, in ...*val) error {
+func (b *builder) elementwise(kind model.Kind, a model.Attr, in ...*val) {
 	var out model.Shape
 	for _, v := range in {
 		if len(v.shape) > 0 || out == nil {
@@ -539,11 +543,12 @@ func (b *builder) elementwise(kind model.Kind, a model.Attr, in ...*val) error {
 	}
 	for _, v := range in {
 		if len(v.shape) > 0 && !v.shape.Equal(out) {
-			return b.errorf("operands have shapes %v and %v", out, v.shape)
+			b.fail("operands have shapes %v and %v", out, v.shape)
 		}
 	}
 	if o := images(in, len(out)); o != nil {
-		return b.onImages(kind, a, o, in)
+		b.onImages(kind, a, o, in)
+		return
 	}
 	ids := make([]model.TensorID, len(in))
 	whole := false
@@ -560,7 +565,7 @@ func (b *builder) elementwise(kind model.Kind, a model.Attr, in ...*val) error {
 			ids[i] = b.tensor(v)
 		}
 	}
-	return b.emit(kind, a, ids...)
+	b.emit(kind, a, ids...)
 }
 
 // scalarConstant: all elements of a constant that no operator has read as a tensor are one number.
@@ -568,12 +573,7 @@ func (v *val) scalarConstant() bool { return v.lit != nil && v.lit.splat && !v.m
 
 // number is that number as a tensor.
 func (b *builder) number(v *val) model.TensorID {
-	dt, err := b.dtype(v.typ)
-	if err != nil {
-		b.b.Fail(err)
-		return 0
-	}
-	return b.b.Const(v.name, dt, nil)
+	return b.b.Const(v.name, b.typeOf(v), nil)
 }
 
 // foldInts computes with extents.
@@ -617,7 +617,7 @@ func (b *builder) foldInts(x *flat) bool {
 }
 
 // normalised builds a softmax, or a mean, if the division (or multiplication) ends one.
-func (b *builder) normalised(x *flat) (bool, error) {
+func (b *builder) normalised(x *flat) bool {
 	for i, v := range x.in {
 		n, ok := v.splat()
 		if i == 0 && short(x.name) == "divide" {
@@ -638,14 +638,15 @@ func (b *builder) normalised(x *flat) (bool, error) {
 			}
 			if short(x.name) == "divide" && n == float64(count) || short(x.name) == "multiply" && near(n*float64(count), 1) {
 				b.alias(x.out[0], sum) // an average
-				return true, b.agree(x.out[0])
+				b.agree(x.out[0])
+				return true
 			}
 			continue
 		}
 		axes := sum.by.list("dimensions")
 		for _, d := range axes {
 			if d < 0 || d >= int64(len(a[0].shape)) {
-				return false, nil
+				return false
 			}
 			count *= a[0].shape[d]
 		}
@@ -655,18 +656,19 @@ func (b *builder) normalised(x *flat) (bool, error) {
 		if !near(n*float64(count), 1) {
 			continue
 		}
-		return true, b.reduction("ReduceMean", model.Attr{Axes: slices.Sorted(slices.Values(axes))}, a[0])
+		b.reduction("ReduceMean", model.Attr{Axes: slices.Sorted(slices.Values(axes))}, a[0])
+		return true
 	}
 	if short(x.name) != "divide" {
-		return false, nil
+		return false
 	}
 	e, sum := x.in[0], x.in[1].plain()
 	if !e.is("exponential") || !sum.is("reduce") || sum.by.reduces() != "add" {
-		return false, nil
+		return false
 	}
 	axes := sum.by.list("dimensions")
 	if of := sum.by.reduced(); len(of) != 1 || of[0].plain() != e || len(axes) != 1 || !e.by.in[0].is("subtract") {
-		return false, nil
+		return false
 	}
 	sub := e.by.in[0].by
 	from, most := sub.in[0], sub.in[1].plain()
@@ -679,50 +681,50 @@ func (b *builder) normalised(x *flat) (bool, error) {
 		}
 	}
 	if !most.is("reduce") || most.by.reduces() != "maximum" || !slices.Equal(most.by.list("dimensions"), axes) {
-		return false, nil
+		return false
 	}
 	if of := most.by.reduced(); len(of) != 1 || of[0].plain() != from.plain() {
-		return false, nil
+		return false
 	}
 	if axes[0] < 0 || axes[0] >= int64(len(from.shape)) {
-		return false, nil
+		return false
 	}
-	return true, b.emit("Softmax", model.Attr{Axis: axes[0]}, b.tensor(from))
+	b.emit("Softmax", model.Attr{Axis: axes[0]}, b.tensor(from))
+	return true
 }
 
 // near allows for what printing a half float leaves out: three digits.
 func near(a, b float64) bool { return math.Abs(a-b) < 4e-3*b }
 
-func logical(kind model.Kind) func(*builder, *flat) error {
-	return func(b *builder, x *flat) error {
+func logical(kind model.Kind) func(*builder, *flat) {
+	return func(b *builder, x *flat) {
 		k, variant := kind, ""
 		if x.out[0].typ.elem != "i1" {
 			if k, variant = "Add", string(kind); kind == "And" {
 				k = "Mul"
 			}
 		}
-		return b.elementwise(k, model.Attr{Variant: variant}, x.in...)
+		b.elementwise(k, model.Attr{Variant: variant}, x.in...)
 	}
 }
 
-func rsqrt(b *builder, x *flat) error {
-	return b.emit("Reciprocal", model.Attr{}, b.step("sqrt", "Sqrt", model.Attr{}, b.tensor(x.in[0])))
+func rsqrt(b *builder, x *flat) {
+	b.emit("Reciprocal", model.Attr{}, b.step("sqrt", "Sqrt", model.Attr{}, b.tensor(x.in[0])))
 }
 
-func square(b *builder, x *flat) error { return b.elementwise("Mul", model.Attr{}, x.in[0], x.in[0]) }
+func square(b *builder, x *flat) { b.elementwise("Mul", model.Attr{}, x.in[0], x.in[0]) }
 
-func isFinite(b *builder, x *flat) error {
-	return b.elementwise("Equal", model.Attr{Variant: "is_finite"}, x.in[0], x.in[0])
+func isFinite(b *builder, x *flat) {
+	b.elementwise("Equal", model.Attr{Variant: "is_finite"}, x.in[0], x.in[0])
 }
 
-func through(b *builder, x *flat) error {
+func through(b *builder, x *flat) {
 	if len(x.out) != len(x.in) {
-		return b.errorf("has %d operands and %d results, expected equally many", len(x.in), len(x.out))
+		b.fail("has %d operands and %d results, expected equally many", len(x.in), len(x.out))
 	}
 	for i, y := range x.out {
 		b.alias(y, x.in[i])
 	}
-	return nil
 }
 
 // alias makes a value what another one is.
@@ -733,15 +735,16 @@ func (b *builder) alias(y, v *val) {
 	}
 }
 
-func customCall(b *builder, x *flat) error {
+func customCall(b *builder, x *flat) {
 	target := x.attrs["call_target_name"].word
 	if target == "" && len(x.words) > 0 {
 		target = x.words[0].word
 	}
 	if len(x.in) == 1 && len(x.out) == 1 && target == "Sharding" {
-		return through(b, x)
+		through(b, x)
+		return
 	}
-	return b.unknown(fmt.Sprintf("calls @%s, which is not known", target))
+	b.refuse(fmt.Sprintf("calls @%s, which is not known", target))
 }
 
 // direction is what a comparison asks for, such as LT; empty: it does not say.
@@ -754,28 +757,29 @@ func (x *op) direction() string {
 	return x.attrs["comparison_direction"].word
 }
 
-func compare(b *builder, x *flat) error {
+func compare(b *builder, x *flat) {
 	dir := x.direction()
 	kind, ok := map[string]model.Kind{"EQ": "Equal", "NE": "Equal", "GT": "Greater", "GE": "GreaterOrEqual",
 		"LT": "Less", "LE": "LessOrEqual"}[dir]
 	if !ok {
-		return b.errorf("compares by %q, expected EQ, NE, GT, GE, LT or LE", dir)
+		b.fail("compares by %q, expected EQ, NE, GT, GE, LT or LE", dir)
 	}
 	a := model.Attr{}
 	if dir == "NE" {
 		a.Variant = dir
 	}
-	return b.elementwise(kind, a, x.in...)
+	b.elementwise(kind, a, x.in...)
 }
 
-func clamp(b *builder, x *flat) error {
+func clamp(b *builder, x *flat) {
 	_, low := x.in[0].splat()
 	_, high := x.in[2].splat()
 	if (low || len(x.in[0].shape) == 0) && (high || len(x.in[2].shape) == 0) {
-		return b.elementwise("Clip", model.Attr{Variant: limits(x.in[0], x.in[2])}, x.in[1])
+		b.elementwise("Clip", model.Attr{Variant: limits(x.in[0], x.in[2])}, x.in[1])
+		return
 	}
 	more := b.step("low", "Max", model.Attr{}, b.tensor(x.in[1]), b.tensor(x.in[0]))
-	return b.emit("Min", model.Attr{}, more, b.tensor(x.in[2]))
+	b.emit("Min", model.Attr{}, more, b.tensor(x.in[2]))
 }
 
 // limits spells the bounds of a clip, as far as they are known.
@@ -792,12 +796,9 @@ func limits(bounds ...*val) string {
 	return strings.Join(s, " ")
 }
 
-func constant(b *builder, x *flat) error {
+func constant(b *builder, x *flat) {
 	y := x.out[0]
-	shape, known, err := b.want(y)
-	if err != nil {
-		return err
-	}
+	shape, known := b.want(y)
 	var lit *literal
 	if a, ok := x.attrs["value"]; ok {
 		lit = a.lit
@@ -808,38 +809,27 @@ func constant(b *builder, x *flat) error {
 		}
 	}
 	if lit == nil || !known {
-		return b.errorf("has no value dense<...>, or no size")
+		b.fail("has no value dense<...>, or no size")
 	}
-	if _, err := b.dtype(y.typ); err != nil {
-		return b.errorf("%v", err)
-	}
+	b.typeOf(y)
 	if !shape.Equal(y.typ.shape) && !lit.splat {
-		return b.errorf("has values for %v, and follows the batch", y.typ.shape)
+		b.fail("has values for %v, and follows the batch", y.typ.shape)
 	}
 	y.shape, y.lit, y.constant = shape, lit, true
-	return nil
 }
 
 // positions are counted, not stored.
-func positions(b *builder, x *flat) error {
+func positions(b *builder, x *flat) {
 	y := x.out[0]
-	shape, known, err := b.want(y)
-	if err != nil {
-		return err
-	}
+	shape, known := b.want(y)
 	if len(x.in) == 1 && !known {
 		if shape = b.extents(x.in[0]); shape == nil {
-			return b.errorf("the shape is not known")
+			b.fail("the shape is not known")
 		}
 	}
-	if err := shape.Check(); err != nil {
-		return b.errorf("%v", err)
-	}
-	if _, err := b.dtype(y.typ); err != nil {
-		return b.errorf("%v", err)
-	}
+	b.check(shape.Check())
+	b.typeOf(y)
 	y.shape, y.constant = shape, true
-	return nil
 }
 
 // extents are the known values of a vector of extents.
@@ -850,14 +840,13 @@ func (b *builder) extents(v *val) model.Shape {
 	return model.Shape(v.lit.ints).Clone()
 }
 
-func dimensionSize(b *builder, x *flat) error {
+func dimensionSize(b *builder, x *flat) {
 	d := x.list("dimension", "dim")
 	if len(d) != 1 || d[0] < 0 || d[0] >= int64(len(x.in[0].shape)) {
-		return b.errorf("dimension %v of %v", d, x.in[0].shape)
+		b.fail("dimension %v of %v", d, x.in[0].shape)
 	}
 	y := x.out[0]
 	y.shape, y.constant, y.lit = model.Shape{}, true, &literal{ints: []int64{x.in[0].shape[d[0]]}}
-	return nil
 }
 
 // width is the number in the name of a type: of bits.
@@ -865,32 +854,26 @@ func width(elem string) string {
 	return strings.TrimLeft(strings.SplitN(elem, "E", 2)[0], "abcdefghijklmnopqrstuvwxyz")
 }
 
-func convert(b *builder, x *flat) error {
+func convert(b *builder, x *flat) {
 	v, y := x.in[0], x.out[0]
-	dt, err := b.dtype(y.typ)
-	if err != nil {
-		return b.errorf("%v", err)
-	}
-	from, err := b.dtype(v.typ)
-	if err != nil {
-		return b.errorf("%v", err)
-	}
+	dt, from := b.typeOf(y), b.typeOf(v)
 	if short(x.name) == "bitcast_convert" && width(v.typ.elem) != width(y.typ.elem) {
-		return b.unknown(fmt.Sprintf("from %s to another width, %s, has no counterpart", v.typ, y.typ))
+		b.refuse(fmt.Sprintf("from %s to another width, %s, has no counterpart", v.typ, y.typ))
 	}
 	switch {
 	case v.lit != nil && !v.made:
 		y.shape, y.lit = v.shape, v.lit
-		return b.agree(y)
+		b.agree(y)
 	case dt == from:
 		b.alias(y, v)
-		return b.agree(y)
+		b.agree(y)
 	case v.base != nil:
 		// Before it is broadcast.
 		base := *v.base
 		base.id = b.step("base", "Cast", model.Attr{Axis: int64(dt)}, b.tensor(v.base))
 		y.base, y.shape = &base, v.shape
-		return b.agree(y)
+		b.agree(y)
+	default:
+		b.elementwise("Cast", model.Attr{Axis: int64(dt)}, v)
 	}
-	return b.elementwise("Cast", model.Attr{Axis: int64(dt)}, v)
 }

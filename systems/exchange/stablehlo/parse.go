@@ -61,11 +61,9 @@ type attr struct {
 	at   position
 	word string          // a name, string, symbol, operand (%x) or enumerator
 	ints []int64         // all integers in it, in order
-	num  float64         // a single number
 	list []attr          // entries of [ ], items of < > without a name
 	dict map[string]attr // of { }, and named items of < >
 	lit  *literal
-	typ  *tensorType
 }
 
 // literal is the value of dense<...> as far as it is kept.
@@ -927,14 +925,13 @@ func (p *parser) value(pretty bool) attr {
 	typed := func() {
 		if !pretty && p.is(":") {
 			p.next()
-			t := p.typ()
-			a.typ = &t
+			p.typ()
 		}
 	}
 	switch {
 	case p.kind == number:
 		a.word = p.tok
-		a.num, a.ints = parseNumber(p.tok)
+		_, a.ints = parseNumber(p.tok)
 		p.next()
 		typed()
 	case p.kind == quoted || p.kind == symbol:
@@ -1036,8 +1033,7 @@ func (p *parser) value(pretty bool) attr {
 		}
 		p.expect(">")
 	case p.word("tensor"), p.word("tuple"), p.word("vector"):
-		t := p.typ()
-		a.typ = &t
+		p.typ()
 	case p.word("loc"):
 		p.location()
 	case p.kind == ident:

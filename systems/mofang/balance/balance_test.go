@@ -159,7 +159,7 @@ func TestPipeline(t *testing.T) {
 	for devices := 1; devices <= 16; devices += 3 {
 		got := map[string]*Pipeline{}
 		for _, m := range PipelineMethods() {
-			p, err := c.Pipeline(context.Background(), devices, m.Name, "gpipe", PipelineOptions{})
+			p, err := c.Pipeline(context.Background(), devices, m.Name, PipelineOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,39 +188,13 @@ func TestPipeline(t *testing.T) {
 		}
 		fewer = exact.Simulated.Seconds * (1 + 1e-9)
 	}
-	// Backward passes as soon as may be take no longer than all forward passes first, where links are fast, and less
-	// memory.
-	for _, m := range []string{"gpipe", "mofang"} {
-		var got []*Pipeline
-		for _, order := range Orders() {
-			p, err := c.Pipeline(context.Background(), 4, m, order, PipelineOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, p)
-		}
-		if got[1].Simulated.Seconds > got[0].Simulated.Seconds*1.02 || got[1].Bytes > got[0].Bytes ||
-			got[0].MicroBatches > 4 && got[1].Bytes == got[0].Bytes {
-			t.Errorf("%s: 1f1b takes %v s and %v bytes, all forward passes first %v and %v", m, got[1].Simulated.Seconds,
-				got[1].Bytes, got[0].Simulated.Seconds, got[0].Bytes)
-		}
-		if p := got[2]; len(p.Stages) != 8 || len(p.Simulated.Stored) != 4 || p.MicroBatches%4 != 0 {
-			t.Errorf("%s: %d stages of 4 devices, %d micro-batches", m, len(p.Stages), p.MicroBatches)
-		}
-	}
-	for order, want := range map[string]string{"": "found order", "interleaved": "expected method mofang or gpipe"} {
-		if _, err := c.Pipeline(context.Background(), 4, "exact", order, PipelineOptions{}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("order %q: %v", order, err)
-		}
-	}
-	if _, err := c.Pipeline(context.Background(), 17, "exact", "gpipe", PipelineOptions{}); err == nil ||
+	if _, err := c.Pipeline(context.Background(), 17, "exact", PipelineOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "found 17 devices") {
 		t.Errorf("17 devices: %v", err)
 	}
 	for _, m := range []string{"exact", "gpipe", "mofang"} {
 		c.MemoryBytes = 1e6
-		if _, err := c.Pipeline(context.Background(), 4, m, "gpipe", PipelineOptions{}); err == nil ||
+		if _, err := c.Pipeline(context.Background(), 4, m, PipelineOptions{}); err == nil ||
 			!strings.Contains(err.Error(), `operator "stem.conv": found 411155456 bytes for a batch of 64`) {
 			t.Errorf("%s, 1 MB: %v", m, err)
 		}
@@ -228,7 +202,7 @@ func TestPipeline(t *testing.T) {
 	c.MemoryBytes = 2e9 // for each operator, not for a stage
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p, err := c.Pipeline(ctx, 4, "mofang", "gpipe", PipelineOptions{}); err != nil || p.Fits ||
+	if p, err := c.Pipeline(ctx, 4, "mofang", PipelineOptions{}); err != nil || p.Fits ||
 		p.Status != milp.Limit {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -255,7 +229,7 @@ func TestPipelineBounds(t *testing.T) {
 			before := math.Inf(1)
 			for _, devices := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
 				cases++
-				exact, err := c.Pipeline(t.Context(), devices, "exact", "gpipe", PipelineOptions{})
+				exact, err := c.Pipeline(t.Context(), devices, "exact", PipelineOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -266,7 +240,7 @@ func TestPipelineBounds(t *testing.T) {
 				}
 				before = took
 				for _, m := range []string{"gpipe", "mofang"} {
-					p, err := c.Pipeline(t.Context(), devices, m, "gpipe", PipelineOptions{})
+					p, err := c.Pipeline(t.Context(), devices, m, PipelineOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -283,16 +257,15 @@ func TestPipelineBounds(t *testing.T) {
 	}
 }
 
-// Mofang's stages are within a twentieth of the best and below GPipe's; devices that share stages and recomputation
-// only help, and what the search promises the simulator measures.
+// Mofang's stages are within a twentieth of the best and below GPipe's, and what the search promises the simulator
+// measures, on slow links too.
 func TestPipelineChoices(t *testing.T) {
 	n, err := chips.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}
 	slow := *n
-	slow.LinkBytesPerSecond /= 100 // so that summing all gradients up is slow
-	shared := 0
+	slow.LinkBytesPerSecond /= 100
 	for _, name := range []string{"vgg16", "resnet50", "inception-v1"} {
 		net, err := network.Open(name, network.Options{DType: model.F32})
 		if err != nil {
@@ -302,9 +275,9 @@ func TestPipelineChoices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := func(method string, opt PipelineOptions) *Pipeline {
+		run := func(method string) *Pipeline {
 			t.Helper()
-			p, err := c.Pipeline(t.Context(), 4, method, "gpipe", opt)
+			p, err := c.Pipeline(t.Context(), 4, method, PipelineOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,40 +288,20 @@ func TestPipelineChoices(t *testing.T) {
 			}
 			return p
 		}
-		exact, mofang, gpipe := run("exact", PipelineOptions{}), run("mofang", PipelineOptions{}),
-			run("gpipe", PipelineOptions{})
+		exact, mofang, gpipe := run("exact"), run("mofang"), run("gpipe")
 		if mofang.BatchSeconds > gpipe.BatchSeconds || mofang.BatchSeconds > 1.05*exact.BatchSeconds {
 			t.Errorf("%s: gpipe %v s, mofang %v, exact %v", name, gpipe.BatchSeconds, mofang.BatchSeconds, exact.BatchSeconds)
 		}
 		if c, err = NewChain(net, &slow, 128, 0); err != nil {
 			t.Fatal(err)
 		}
-		exact = run("exact", PipelineOptions{})
-		wide := run("exact", PipelineOptions{Replicas: 4})
-		if wide.BatchSeconds > exact.BatchSeconds*(1+1e-9) {
-			t.Errorf("%s: exact %v s, with shared stages %v", name, exact.BatchSeconds, wide.BatchSeconds)
-		}
-		for _, s := range wide.Stages {
-			if s.Devices > 1 {
-				shared++
-			}
-		}
-		c.MemoryBytes = .8 * exact.Bytes
-		less := run("exact", PipelineOptions{Recompute: true})
-		if less.BatchSeconds < exact.BatchSeconds || less.Bytes > c.MemoryBytes {
-			t.Errorf("%s in %v bytes: %v s and %v bytes, in more memory %v s", name, c.MemoryBytes, less.BatchSeconds,
-				less.Bytes, exact.BatchSeconds)
+		if slower := run("exact"); slower.BatchSeconds < exact.BatchSeconds {
+			t.Errorf("%s: exact %v s, on slow links %v", name, exact.BatchSeconds, slower.BatchSeconds)
 		}
 		c.MemoryBytes = .3 * exact.Bytes
-		if _, err := c.Pipeline(t.Context(), 4, "exact", "gpipe", PipelineOptions{}); err == nil {
-			t.Errorf("%s fits in %v bytes without recomputation", name, c.MemoryBytes)
+		if _, err := c.Pipeline(t.Context(), 4, "exact", PipelineOptions{}); err == nil {
+			t.Errorf("%s fits in %v bytes", name, c.MemoryBytes)
 		}
-		if tight := run("exact", PipelineOptions{Recompute: true}); !tight.Stages[0].Recomputes {
-			t.Errorf("%s in %v bytes: %+v", name, c.MemoryBytes, tight.Stages)
-		}
-	}
-	if shared == 0 {
-		t.Error("no stage is shared")
 	}
 }
 

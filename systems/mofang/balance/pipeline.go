@@ -85,8 +85,7 @@ func NewChain(net network.Network, n *chips.Server, batch int, efficiency float6
 		c.Costs = append(c.Costs, pipelining.Cost{Forward: forward,
 			Backward:    pipelining.Line{Fixed: 2 * forward.Fixed, Sample: 2 * forward.Sample}, // two gradients
 			Link:        pipelining.Line{Fixed: n.LinkSeconds, Sample: boundary[i] / n.LinkBytesPerSecond},
-			SyncSeconds: weights[i] / n.LinkBytesPerSecond,
-			WeightBytes: 3 * weights[i], ActivationBytes: outputs[i], BoundaryBytes: boundary[i]})
+			WeightBytes: 3 * weights[i], ActivationBytes: outputs[i]})
 		c.Names = append(c.Names, first[i].Name)
 	}
 	return c, nil
@@ -145,7 +144,6 @@ type Pipeline struct {
 	Method string      `json:"method"`
 	Status milp.Status `json:"status"`
 	Stop   milp.Stop   `json:"stop"`
-	Order  string      `json:"order"` // of passes, see [Orders]
 	// BatchSeconds is the batch's time by [pipelining.Measure], which the exact method makes
 	// least, and the simulation, too.
 	BatchSeconds float64            `json:"batch_s"`
@@ -171,46 +169,18 @@ type Stage struct {
 	Seconds float64 `json:"micro_batch_s"`
 	// LinkSeconds is for a micro-batch to reach the next stage.
 	LinkSeconds float64 `json:"link_s"`
-	// Devices each take a part of every micro-batch, and SyncSeconds at the end to add their gradients up.
-	Devices     int     `json:"devices"`
-	SyncSeconds float64 `json:"sync_s,omitempty"`
-	// Recomputes says that the stage keeps its input alone and runs forward again before each backward pass.
-	Recomputes bool `json:"recomputes,omitempty"`
 }
 
-// PipelineOptions are settings of [Chain.Pipeline]. Replicas and Recompute are for the exact method, see
-// [pipelining.Machine].
-type PipelineOptions struct {
-	solve.Options[*pipelining.Plan]
-	Replicas  int
-	Recompute bool
-}
+// PipelineOptions are settings of [Chain.Pipeline].
+type PipelineOptions = solve.Options[*pipelining.Plan]
 
 // DeviceBatch is the largest batch that a device takes at a time, for Mofang's
 // micro-batches, where nothing else is said: that of the paper.
 const DeviceBatch = 64
 
-// Orders lists the orders of a pipeline's passes: all forward passes first (the order for which exact plans), each
-// backward pass as soon as may be, and that with two stages on each device.
-func Orders() []string { return []string{"gpipe", "1f1b", "interleaved"} }
-
 // Pipeline divides the chain over at most so many devices by the named method and
-// simulates the batch in the order of passes of that name.
-func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
-	opt PipelineOptions) (*Pipeline, error) {
-	chunks := 1
-	switch order {
-	case "interleaved":
-		if chunks = 2; method == "exact" || chunks*devices > len(c.Costs) || c.Batch < devices {
-			return nil,
-				fmt.Errorf(
-					"pipeline: found order interleaved for %d operators and a batch of %d on %d devices by %s, expected method mofang or gpipe, two operators and a sample for each device",
-					len(c.Costs), c.Batch, devices, method)
-		}
-	case "gpipe", "1f1b":
-	default:
-		return nil, fmt.Errorf("pipeline: found order %q, expected one of %v", order, Orders())
-	}
+// simulates the batch in GPipe's order: all forward passes first.
+func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt PipelineOptions) (*Pipeline, error) {
 	if _, err := solve.Find(PipelineMethods(), method, nil); err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
@@ -218,12 +188,8 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices,
 			c.Server.Name)
 	}
-	if wide := opt.Replicas > 1 || opt.Recompute; wide && method != "exact" {
-		return nil, fmt.Errorf("pipeline: found replicas or recomputation with method %s, expected method exact", method)
-	} else if !wide {
-		if err := c.each(); err != nil {
-			return nil, err
-		}
+	if err := c.each(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := opt.Begin(ctx)
 	defer cancel()
@@ -232,9 +198,7 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	switch method {
 	case "exact":
 		var err error
-		plan, out.Bound, err = pipelining.Jointly(ctx, c.Costs,
-			pipelining.Machine{Devices: devices, MemoryBytes: c.MemoryBytes, Replicas: opt.Replicas,
-				StepSeconds: c.Server.LinkSeconds, Recompute: opt.Recompute}, c.Batch)
+		plan, out.Bound, err = pipelining.Jointly(ctx, c.Costs, devices, c.MemoryBytes, c.Batch)
 		switch {
 		case plan == nil && err != nil:
 			return nil, err
@@ -244,50 +208,36 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 			out.Status = milp.Optimal
 		}
 	case "gpipe":
-		stages := mofang.GPipeStages(len(c.Costs), chunks*devices)
-		plan = c.plan(stages, chunks, min(c.Batch, 4*len(stages)/chunks))
+		stages := mofang.GPipeStages(len(c.Costs), devices)
+		plan = c.plan(stages, min(c.Batch, 4*len(stages)))
 	default:
-		least := 1
-		if chunks > 1 {
-			least = devices
-		}
-		for p := least; p <= devices; p++ {
-			x := c.balanced(p, chunks)
+		for p := 1; p <= devices; p++ {
+			x := c.balanced(p)
 			fits, fitted := x.Bytes <= c.MemoryBytes, plan != nil && plan.Bytes <= c.MemoryBytes
 			if plan == nil || fits && !fitted || fits == fitted && x.BatchSeconds < plan.BatchSeconds {
 				plan = x
 			}
 		}
 	}
-	out.Order, out.MicroBatches, out.Samples = order, plan.MicroBatches, plan.Samples
+	out.BatchSeconds, out.MicroBatches, out.Samples = plan.BatchSeconds, plan.MicroBatches, plan.Samples
 	s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(len(plan.Stages), plan.MicroBatches, true)}
-	if order != "gpipe" {
-		s.Tasks = devicepipe.Interleaved(len(plan.Stages)/chunks, chunks, plan.MicroBatches)
-	}
 	for k := range plan.Stages {
 		part := &plan.Stages[k]
-		f, g, sync := part.Times(c.Costs, plan.Samples, c.Server.LinkSeconds)
-		stage := Stage{First: c.Names[part.From], Last: c.Names[part.To-1], Layers: part.To - part.From,
-			Seconds: f + g, Devices: part.Devices, SyncSeconds: sync, Recomputes: part.Recomputes}
+		f, g := part.Times(c.Costs, plan.Samples)
+		stage := Stage{First: c.Names[part.From], Last: c.Names[part.To-1], Layers: part.To - part.From, Seconds: f + g}
 		if k+1 < len(plan.Stages) {
-			stage.LinkSeconds = part.Crossing(c.Costs, plan.Samples, &plan.Stages[k+1])
+			stage.LinkSeconds = part.Crossing(c.Costs, plan.Samples)
 		}
 		out.Stages = append(out.Stages, stage)
 		s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprintf("%s to %s", stage.First, stage.Last),
-			ForwardSeconds: f, BackwardSeconds: g, LinkSeconds: stage.LinkSeconds, Devices: part.Devices, SyncSeconds: sync})
+			ForwardSeconds: f, BackwardSeconds: g, LinkSeconds: stage.LinkSeconds})
 	}
 	var err error
 	if out.Simulated, err = devicepipe.Simulate(s, devicepipe.Power{IdleWatts: c.Server.IdleWatts,
 		BusyWatts: c.Server.BusyWatts}); err != nil {
 		return nil, err
 	}
-	out.Schedule = s
-	if out.BatchSeconds = plan.BatchSeconds; order != "gpipe" {
-		out.BatchSeconds = out.Simulated.Seconds
-		out.Status = milp.Feasible // the proof is for the other order
-		out.Bound = 0
-	}
-	out.Bytes = c.bytes(plan, s)
+	out.Schedule, out.Bytes = s, plan.Bytes
 	if out.Fits = out.Bytes <= c.MemoryBytes; !out.Fits {
 		out.Status = milp.Limit // what the method found is no answer
 	}
@@ -307,21 +257,18 @@ func (c *Chain) each() error {
 	return nil
 }
 
-// plan is stages of one device each, in chunks of as many as there are devices, and b micro-batches.
-func (c *Chain) plan(stages [][2]int, chunks, b int) *pipelining.Plan {
-	if d := len(stages) / chunks; chunks > 1 { // wants a multiple of the devices
-		b = max(d, b/d*d)
-	}
+// plan is stages and b micro-batches.
+func (c *Chain) plan(stages [][2]int, b int) *pipelining.Plan {
 	var parts []pipelining.Part
 	for _, s := range stages {
-		parts = append(parts, pipelining.Part{From: s[0], To: s[1], Devices: 1})
+		parts = append(parts, pipelining.Part{From: s[0], To: s[1]})
 	}
-	return pipelining.Measure(c.Costs, parts, c.Batch, b, c.Server.LinkSeconds)
+	return pipelining.Measure(c.Costs, parts, c.Batch, b)
 }
 
 // balanced is Mofang's plan for p devices. What a device loses by small micro-batches follows from the operators'
 // times.
-func (c *Chain) balanced(p, chunks int) *pipelining.Plan {
+func (c *Chain) balanced(p int) *pipelining.Plan {
 	seconds := func(samples int) (of []float64, each float64) {
 		for _, cost := range c.Costs {
 			t := cost.Forward.At(samples) + cost.Backward.At(samples)
@@ -341,29 +288,5 @@ func (c *Chain) balanced(p, chunks int) *pipelining.Plan {
 	samples := (c.Batch + b - 1) / b
 	b = (c.Batch + samples - 1) / samples // whole samples: the fewest that are so large
 	of, _ := seconds(samples)
-	return c.plan(mofang.Balanced(of, chunks*p), chunks, b)
-}
-
-// bytes is the memory of the fullest device: its weights, and the activations of the micro-batches whose backward
-// passes it waits for.
-func (c *Chain) bytes(plan *pipelining.Plan, s *devicepipe.Schedule) float64 {
-	devices, most := len(s.Tasks), 0.0
-	for i, tasks := range s.Tasks {
-		now, weights, beside := 0.0, 0.0, 0.0
-		held := make([]float64, len(plan.Stages)/devices) // of a micro-batch, by chunk
-		for k := range held {
-			w, each, one := plan.Stages[k*devices+i].Bytes(c.Costs, plan.Samples)
-			held[k] = each
-			weights += w
-			beside = max(beside, one)
-		}
-		for _, t := range tasks {
-			if t.Backward {
-				now -= held[t.Chunk]
-			} else if now += held[t.Chunk]; weights+now+beside > most {
-				most = weights + now + beside
-			}
-		}
-	}
-	return most
+	return c.plan(mofang.Balanced(of, p), b)
 }

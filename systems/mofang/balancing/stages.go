@@ -13,10 +13,6 @@ import (
 	"github.com/dsasched/dsasched/systems/mofang/pipelining"
 )
 
-// slower is how much slower the links of the second machine of [pipelines] are: 1.25 GB/s, as Ethernet of 10 Gbit/s
-// has.
-const slower = 120
-
 // staged is a network on so many devices: times of a batch, simulated.
 type staged struct {
 	Model     string  `json:"model"`
@@ -27,13 +23,7 @@ type staged struct {
 	Exact     float64 `json:"exact_s"`
 	Idle      float64 `json:"mofang_idle_share"`
 	GPipeIdle float64 `json:"gpipe_idle_share"`
-	Shared    float64 `json:"shared_s"`
-	// Widths are the devices of each stage of Shared, and SlowWidths with slow links.
-	Widths     []int   `json:"widths"`
-	Slow       float64 `json:"slow_exact_s"`
-	SlowShared float64 `json:"slow_shared_s"`
-	SlowWidths []int   `json:"slow_widths"`
-	Proven     bool    `json:"proven"` // each of the exact plans
+	Proven    bool    `json:"proven"` // the exact plan
 }
 
 func stage(ctx context.Context, name string, devices int) (s staged, err error) {
@@ -42,30 +32,27 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 	if err != nil {
 		return s, err
 	}
-	fast, err := chips.Load(machine)
+	server, err := chips.Load(machine)
 	if err != nil {
 		return s, err
 	}
-	slow := *fast
-	slow.LinkBytesPerSecond /= slower
-	chain, err := balance.NewChain(net, fast, deviceBatch, 0)
+	chain, err := balance.NewChain(net, server, deviceBatch, 0)
 	if err != nil {
 		return s, err
 	}
-	plan := func(c *balance.Chain, method string, replicas int, seconds *float64) *balance.Pipeline {
+	plan := func(method string, seconds *float64) *balance.Pipeline {
 		if err != nil {
 			return nil
 		}
 		var p *balance.Pipeline
-		if p, err = c.Pipeline(ctx, devices, method, "gpipe", balance.PipelineOptions{Replicas: replicas}); err == nil {
+		if p, err = chain.Pipeline(ctx, devices, method, balance.PipelineOptions{}); err == nil {
 			*seconds = p.Simulated.Seconds
 			s.Proven = s.Proven && (method != "exact" || p.Status == milp.Optimal)
 		}
 		return p
 	}
-	gpipe, own := plan(chain, "gpipe", 1, &s.GPipe), plan(chain, "mofang", 1, &s.Mofang)
-	plan(chain, "exact", 1, &s.Exact)
-	shared := plan(chain, "exact", devices, &s.Shared)
+	gpipe, own := plan("gpipe", &s.GPipe), plan("mofang", &s.Mofang)
+	plan("exact", &s.Exact)
 	if err != nil {
 		return s, err
 	}
@@ -80,31 +67,17 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 		seconds = append(seconds, c.Forward.At(m)+c.Backward.At(m))
 	}
 	parts := harness.Each(mofang.Balanced(seconds, devices), func(r [2]int) pipelining.Part {
-		return pipelining.Part{From: r[0], To: r[1], Devices: 1}
+		return pipelining.Part{From: r[0], To: r[1]}
 	})
-	s.Linear = pipelining.Measure(chain.Costs, parts, deviceBatch, b, 0).BatchSeconds
-	if chain, err = balance.NewChain(net, &slow, deviceBatch, 0); err != nil {
-		return s, err
-	}
-	plan(chain, "exact", 1, &s.Slow)
-	slowly := plan(chain, "exact", devices, &s.SlowShared)
-	if err != nil {
-		return s, err
-	}
-	for _, x := range shared.Stages {
-		s.Widths = append(s.Widths, x.Devices)
-	}
-	for _, x := range slowly.Stages {
-		s.SlowWidths = append(s.SlowWidths, x.Devices)
-	}
+	s.Linear = pipelining.Measure(chain.Costs, parts, deviceBatch, b).BatchSeconds
 	return s, nil
 }
 
 func pipelines() harness.Experiment {
 	models, devices := []string{"resnet50", "inception-v3", "vgg16", "mobilenetv2"}, []int{2, 4, 8}
 	return harness.Single("mofang-pipelines",
-		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best, alone and shared",
-		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch, slower},
+		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best",
+		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch},
 		func(ctx context.Context) (rows []staged, err error) {
 			for _, name := range models {
 				for _, n := range devices {
@@ -121,17 +94,12 @@ func pipelines() harness.Experiment {
 			t := harness.Table{Title: fmt.Sprintf("A batch of %d in GPipe's order, ms", deviceBatch), Name: "stages",
 				Columns: harness.Columns("<Network", "Devices", "GPipe", "Mofang, loss\nby formula", "Mofang", "Exact",
 					"Mofang over\nexact %", "GPipe\nidle %", "Mofang\nidle %")}
-			w := harness.Table{Title: "Devices that share stages, ms", Name: "shared",
-				Columns: harness.Columns("<Network", "Devices", "Links of 150 GB/s|a stage each|shared|<stages",
-					"Links of 1.25 GB/s|a stage each|shared|<stages")}
 			busier, faster, proven := 0, 0, 0
 			for _, r := range rows {
 				ms := func(s float64) string { return harness.Fixed(1e3*s, 2) }
 				t.Add(r.Model, r.Devices, ms(r.GPipe), ms(r.Linear), ms(r.Mofang), ms(r.Exact),
 					harness.Fixed(100*(r.Mofang/r.Exact-1), 1), harness.Fixed(100*r.GPipeIdle, 1),
 					harness.Fixed(100*r.Idle, 1))
-				w.Add(r.Model, r.Devices, ms(r.Exact), ms(r.Shared), fmt.Sprint(r.Widths), ms(r.Slow), ms(r.SlowShared),
-					fmt.Sprint(r.SlowWidths))
 				if r.Proven {
 					proven++
 				}
@@ -142,9 +110,8 @@ func pipelines() harness.Experiment {
 					faster++
 				}
 			}
-			w.Notes = append(w.Notes, fmt.Sprintf("Stages are the devices of each. Exact plans are proven for %d of %d.",
-				proven, len(rows)))
-			d.Table(t, w)
+			t.Notes = append(t.Notes, fmt.Sprintf("Exact plans are proven for %d of %d.", proven, len(rows)))
+			d.Table(t)
 			d.Claim("Mofang's pipeline idles less than GPipe's", "by about 25 and over 50 %, of other networks",
 				fmt.Sprintf("less for %d of %d; sizes are not compared", busier, len(rows)), harness.Agreement(busier == len(rows)))
 			d.Note(

@@ -6,8 +6,7 @@
 // A stage runs its tasks in the given order, one at a time, as soon as their inputs are there. The forward pass of
 // micro-batch m on stage s needs that of stage s-1, its backward pass that of stage s+1 and its own forward pass; what
 // one stage hands to its neighbour takes the link's time, during which both go on working. Tasks of all stages wait
-// for each other in no other way. Devices that share a stage do the same at the same time, and add their gradients up
-// after the stage's last task.
+// for each other in no other way.
 //
 // What is reported:
 //
@@ -24,5 +23,5 @@
 //
 // Times are in seconds, powers in watts.
 //
-// Sources of the setting: Y. Huang et al., GPipe, NeurIPS 2019; D. Narayanan et al., PipeDream, SOSP 2019.
+// Source of the setting: Y. Huang et al., GPipe, NeurIPS 2019.
 package devicepipe

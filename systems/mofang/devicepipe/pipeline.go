@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// A Stage is a part of the network on a device of its own, or on several that each do the same with a part of every
-// micro-batch.
+// A Stage is a part of the network on a device of its own.
 type Stage struct {
 	Name            string  `json:"name"`
 	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
@@ -17,24 +16,18 @@ type Stage struct {
 	LinkSeconds float64 `json:"link_seconds"`
 	// Utilization of the device while the stage works, for energy; 0 counts as 1.
 	Utilization float64 `json:"utilization"`
-	// Devices of the stage; 0 counts as 1. SyncSeconds is what they take after their last task to add gradients up.
-	Devices     int     `json:"devices,omitempty"`
-	SyncSeconds float64 `json:"sync_seconds,omitempty"`
 }
 
 // A Task is a pass of a micro-batch on a stage.
 type Task struct {
 	MicroBatch int  `json:"micro_batch"`
 	Backward   bool `json:"backward"`
-	// Chunk is which of a device's stages the pass is of.
-	Chunk int `json:"chunk,omitempty"`
 }
 
-// A Schedule is stages with the order of their tasks. With fewer lists of tasks than stages, a device has several
-// stages: stage s is chunk s/d of device s mod d.
+// A Schedule is stages with the order of their tasks.
 type Schedule struct {
 	Stages []Stage  `json:"stages"`
-	Tasks  [][]Task `json:"tasks"` // of each device, in order
+	Tasks  [][]Task `json:"tasks"` // of each stage, in order
 }
 
 // A Power is the power of a device, in watts.
@@ -42,7 +35,7 @@ type Power struct{ IdleWatts, BusyWatts float64 }
 
 // A Run is one task in time.
 type Run struct {
-	Stage int // a device, where these have several stages
+	Stage int
 	Task
 	Start, End float64
 }
@@ -54,7 +47,7 @@ type Result struct {
 	FillSeconds  float64   `json:"fill_seconds"`
 	DrainSeconds float64   `json:"drain_seconds"`
 	IdleShare    float64   `json:"idle_share"`
-	Bubbles      []float64 `json:"bubble_seconds"` // of each device
+	Bubbles      []float64 `json:"bubble_seconds"` // of each stage
 	Stored       []int     `json:"stored"`         // passes of micro-batches, of each device
 	EnergyJoules float64   `json:"energy_joules"`
 }
@@ -67,12 +60,11 @@ func bad(format string, args ...any) error {
 // different tasks, and orders in which tasks wait for each other.
 func Simulate(s *Schedule, power Power) (*Result, error) {
 	p := len(s.Tasks)
-	if p == 0 || len(s.Stages) == 0 || len(s.Stages)%p != 0 {
-		return nil, bad("found tasks of %d devices for %d stages, expected a divisor, and at least one of each",
-			p, len(s.Stages))
+	if p == 0 || len(s.Stages) != p {
+		return nil, bad("found tasks of %d stages for %d, expected as many, and at least one", p, len(s.Stages))
 	}
 	for i, st := range s.Stages {
-		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization, st.SyncSeconds} {
+		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization} {
 			if !(t >= 0) || math.IsInf(t, 1) {
 				return nil, bad("stage %d: found %v, expected times and a utilisation of at least 0", i, t)
 			}
@@ -89,9 +81,6 @@ func Simulate(s *Schedule, power Power) (*Result, error) {
 				return nil, bad("stage %d has micro-batch %d twice", i, t.MicroBatch)
 			}
 			seen[t] = true
-			if t.Chunk < 0 || t.Chunk >= len(s.Stages)/p {
-				return nil, bad("stage %d has a task of chunk %d, expected 0 to %d", i, t.Chunk, len(s.Stages)/p-1)
-			}
 			if i > 0 && !slices.Contains(s.Tasks[0], t) || len(s.Tasks[i]) != len(s.Tasks[0]) {
 				return nil, bad("stages 0 and %d have different tasks", i)
 			}
@@ -147,24 +136,22 @@ func sign(x float64) int {
 // ready is when the inputs of a task are there; ok is false while one is not known.
 func (s *Schedule) ready(end []map[Task]float64, i int, t Task) (at, seconds float64, ok bool) {
 	at, ok = 0, true
-	p := len(s.Tasks)
 	need := func(stage int, backward bool, link float64) {
-		e, known := end[stage%p][Task{t.MicroBatch, backward, stage / p}]
+		e, known := end[stage][Task{t.MicroBatch, backward}]
 		ok = ok && known
 		at = max(at, e+link)
 	}
-	k := t.Chunk*p + i
 	if !t.Backward {
-		if k > 0 {
-			need(k-1, false, s.Stages[k-1].LinkSeconds)
+		if i > 0 {
+			need(i-1, false, s.Stages[i-1].LinkSeconds)
 		}
-		return at, s.Stages[k].ForwardSeconds, ok
+		return at, s.Stages[i].ForwardSeconds, ok
 	}
-	need(k, false, 0)
-	if k+1 < len(s.Stages) {
-		need(k+1, true, s.Stages[k].LinkSeconds)
+	need(i, false, 0)
+	if i+1 < len(s.Stages) {
+		need(i+1, true, s.Stages[i].LinkSeconds)
 	}
-	return at, s.Stages[k].BackwardSeconds, ok
+	return at, s.Stages[i].BackwardSeconds, ok
 }
 
 func (r *Result) measure(s *Schedule, power Power) {
@@ -179,26 +166,20 @@ func (r *Result) measure(s *Schedule, power Power) {
 		first[run.Stage] = min(first[run.Stage], run.Start)
 		last[run.Stage] = max(last[run.Stage], run.End)
 		busy[run.Stage] += run.End - run.Start
-		u := s.Stages[run.Chunk*p+run.Stage].Utilization
-		u = cmp.Or(u, 1)
+		u := cmp.Or(s.Stages[run.Stage].Utilization, 1)
 		drawn[run.Stage] += u * (run.End - run.Start)
 	}
 	if len(r.Runs) == 0 {
 		first = make([]float64, p)
 	}
-	for k, st := range s.Stages {
-		r.Seconds = max(r.Seconds, last[k%p]+st.SyncSeconds)
-	}
 	r.FillSeconds = slices.Max(first)
 	r.DrainSeconds = r.Seconds - slices.Min(last)
-	all, devices := 0.0, 0.0
+	all := 0.0
 	r.Stored = make([]int, p)
 	for i := range p {
-		n := float64(max(1, s.Stages[i].Devices))
-		all += n * busy[i]
-		devices += n
+		all += busy[i]
 		r.Bubbles = append(r.Bubbles, r.Seconds-busy[i])
-		r.EnergyJoules += n * (power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i])
+		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i]
 		held := 0
 		for _, t := range s.Tasks[i] {
 			if t.Backward {
@@ -210,7 +191,7 @@ func (r *Result) measure(s *Schedule, power Power) {
 		}
 	}
 	if r.Seconds > 0 {
-		r.IdleShare = 1 - all/(devices*r.Seconds)
+		r.IdleShare = 1 - all/(float64(p)*r.Seconds)
 	}
 }
 
@@ -223,45 +204,6 @@ func GPipe(stages, microBatches int, training bool) [][]Task {
 		}
 		for m := microBatches - 1; m >= 0 && training; m-- {
 			tasks[i] = append(tasks[i], Task{MicroBatch: m, Backward: true})
-		}
-	}
-	return tasks
-}
-
-// Interleaved orders tasks as PipeDream does within a batch: a device begins as many forward passes as there are
-// devices from it to the end, then alternates. With several chunks a device has as many stages, as Megatron-LM orders
-// them (D. Narayanan et al., SC 2021): micro-batches in groups of as many as there are devices, of which each passes
-// all devices before the next chunk's turn. With more than one chunk the devices must divide the micro-batches.
-func Interleaved(devices, chunks, microBatches int) [][]Task {
-	if chunks > 1 && microBatches%devices != 0 {
-		panic(fmt.Sprintf("pipeline: %d micro-batches on %d devices in %d chunks", microBatches, devices, chunks))
-	}
-	all := chunks * microBatches
-	at := func(k int, backward bool) Task {
-		if chunks == 1 {
-			return Task{MicroBatch: k, Backward: backward}
-		}
-		t := Task{MicroBatch: k/(devices*chunks)*devices + k%devices, Backward: backward, Chunk: k / devices % chunks}
-		if backward {
-			t.Chunk = chunks - 1 - t.Chunk
-		}
-		return t
-	}
-	tasks := make([][]Task, devices)
-	for i := range tasks {
-		ahead := devices - i
-		if chunks > 1 {
-			ahead = 2*(devices-i-1) + (chunks-1)*devices + 1
-		}
-		ahead = min(ahead, all)
-		for k := range ahead {
-			tasks[i] = append(tasks[i], at(k, false))
-		}
-		for k := range all {
-			tasks[i] = append(tasks[i], at(k, true))
-			if k+ahead < all {
-				tasks[i] = append(tasks[i], at(k+ahead, false))
-			}
 		}
 	}
 	return tasks

@@ -25,7 +25,7 @@ func TestIdleShare(t *testing.T) {
 			for _, s := range []*Schedule{
 				{equal(p, 1, 0), GPipe(p, b, false)},
 				{equal(p, 1, 2), GPipe(p, b, true)},
-				{equal(p, 1, 2), Interleaved(p, 1, b)},
+				{equal(p, 1, 2), alternating(p, b)},
 			} {
 				r, err := Simulate(s, Power{})
 				if err != nil || math.Abs(r.IdleShare-want) > 1e-12 {
@@ -45,8 +45,25 @@ func TestIdleShare(t *testing.T) {
 	}
 }
 
-func TestOneChunkStores(t *testing.T) {
-	r, err := Simulate(&Schedule{equal(4, 1, 2), Interleaved(4, 1, 8)}, Power{})
+// alternating is another order than GPipe's: a stage begins as many forward passes as there are stages from it to the
+// end, then alternates.
+func alternating(stages, microBatches int) [][]Task {
+	tasks := make([][]Task, stages)
+	for i := range tasks {
+		for k := range microBatches + stages - i {
+			if k < microBatches {
+				tasks[i] = append(tasks[i], Task{MicroBatch: k})
+			}
+			if done := k - (stages - i) + 1; done >= 0 && done < microBatches {
+				tasks[i] = append(tasks[i], Task{MicroBatch: done, Backward: true})
+			}
+		}
+	}
+	return tasks
+}
+
+func TestStored(t *testing.T) {
+	r, err := Simulate(&Schedule{equal(4, 1, 2), alternating(4, 8)}, Power{})
 	if err != nil || fmt.Sprint(r.Stored) != "[4 3 2 1]" {
 		t.Errorf("%v, %v", r.Stored, err)
 	}
@@ -59,11 +76,11 @@ func TestAgainstLongestPaths(t *testing.T) {
 		p, b := 1+rng.IntN(5), 1+rng.IntN(6)
 		s := &Schedule{Tasks: GPipe(p, b, true)}
 		if seed%2 == 0 {
-			s.Tasks = Interleaved(p, 1, b)
+			s.Tasks = alternating(p, b)
 		}
 		for range p {
 			s.Stages = append(s.Stages, Stage{ForwardSeconds: float64(rng.IntN(9)), BackwardSeconds: float64(rng.IntN(9)),
-				LinkSeconds: float64(rng.IntN(4)), Devices: rng.IntN(4), SyncSeconds: float64(rng.IntN(30))})
+				LinkSeconds: float64(rng.IntN(4))})
 		}
 		memo := map[string]float64{}
 		var end func(i, k int) float64
@@ -96,20 +113,16 @@ func TestAgainstLongestPaths(t *testing.T) {
 			memo[key] = at + seconds
 			return memo[key]
 		}
-		want, work, of, devices := 0.0, 0.0, 0.0, 0.0
+		want, work := 0.0, 0.0
 		for i := range p {
-			want = max(want, end(i, 2*b-1)+s.Stages[i].SyncSeconds)
-			n := float64(max(1, s.Stages[i].Devices))
-			one := float64(b) * (s.Stages[i].ForwardSeconds + s.Stages[i].BackwardSeconds)
-			devices += n
-			work += one
-			of += n * one
+			want = max(want, end(i, 2*b-1))
+			work += float64(b) * (s.Stages[i].ForwardSeconds + s.Stages[i].BackwardSeconds)
 		}
 		r, err := Simulate(s, Power{IdleWatts: 10, BusyWatts: 30})
 		if err != nil || r.Seconds != want {
 			t.Fatalf("seed %d: %v, %v, longest path %v", seed, r, err, want)
 		}
-		if energy := 10*devices*want + 20*of; math.Abs(r.EnergyJoules-energy) > 1e-6 {
+		if energy := 10*float64(p)*want + 20*work; math.Abs(r.EnergyJoules-energy) > 1e-6 {
 			t.Fatalf("seed %d: %v J, expected %v", seed, r.EnergyJoules, energy)
 		}
 		busy := 0.0
@@ -124,9 +137,10 @@ func TestAgainstLongestPaths(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for name, s := range map[string]*Schedule{
-		"no stage":  {},
-		"twice":     {equal(1, 1, 1), [][]Task{{{MicroBatch: 0}, {MicroBatch: 0}}}},
-		"different": {equal(2, 1, 1), [][]Task{{{MicroBatch: 0}}, {{MicroBatch: 1}}}},
+		"no stage":     {},
+		"three on two": {equal(3, 1, 1), GPipe(2, 2, true)},
+		"twice":        {equal(1, 1, 1), [][]Task{{{MicroBatch: 0}, {MicroBatch: 0}}}},
+		"different":    {equal(2, 1, 1), [][]Task{{{MicroBatch: 0}}, {{MicroBatch: 1}}}},
 		"for ever": {equal(2, 1, 1), [][]Task{{{MicroBatch: 0, Backward: true}, {MicroBatch: 0}},
 			{{MicroBatch: 0}, {MicroBatch: 0, Backward: true}}}},
 		"no time":     {equal(1, -1, 1), [][]Task{{{MicroBatch: 0}}}},
@@ -148,33 +162,4 @@ func Example() {
 	}
 	fmt.Printf("%.0f s, %.0f %% idle\n", r.Seconds, 100*r.IdleShare)
 	// Output: 24 s, 50 % idle
-}
-
-// Two stages on each device: each pass once, half the bubbles of one stage of twice the time where links cost nothing,
-// and more stored; the plain order is the one of a chunk.
-func TestInterleaved(t *testing.T) {
-	for p := 2; p <= 5; p++ {
-		for _, b := range []int{p, 2 * p, 4 * p} {
-			one, err := Simulate(&Schedule{equal(p, 2, 4), Interleaved(p, 1, b)}, Power{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			two, err := Simulate(&Schedule{equal(2*p, 1, 2), Interleaved(p, 2, b)}, Power{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			work := float64(6 * b)
-			if got, want := two.Seconds-work, (one.Seconds-work)/2; math.Abs(got-want) > 1e-9 ||
-				one.Seconds-work != float64(6*(p-1)) {
-				t.Errorf("%d devices, %d micro-batches: bubbles of %v s, expected half of %v s", p, b, got, one.Seconds-work)
-			}
-			if len(two.Runs) != 4*p*b || 2*one.Stored[0] > two.Stored[0]+p {
-				t.Errorf("%d devices, %d micro-batches: %d passes, %d stored of half the size, %d of one stage", p, b,
-					len(two.Runs), two.Stored[0], one.Stored[0])
-			}
-		}
-	}
-	if _, err := Simulate(&Schedule{equal(3, 1, 1), Interleaved(2, 1, 2)}, Power{}); err == nil {
-		t.Error("three stages on two devices pass")
-	}
 }

@@ -45,24 +45,19 @@
 //
 // # Jointly
 //
-// [Jointly] chooses the stages over P devices, how many devices share each, which stages recompute, and the
-// micro-batches at once. A layer takes f_i and g_i seconds for the forward and backward pass of a micro-batch, both
-// straight lines in its samples. r_s devices that share stage s take ceil(ceil(B / b) / r_s) samples each. A device
-// holds its stage's weights and, until the backward pass, its activations of all micro-batches:
+// [Jointly] chooses the stages over P devices and the micro-batches at once. A layer takes f_i and g_i seconds for the
+// forward and backward pass of a micro-batch, both straight lines in its m = ceil(B / b) samples. A device holds its
+// stage's weights and, until the backward pass, its activations of all micro-batches:
 //
 //	minimise    sum f_s + sum l_s + (b - 1) max f_s
-//	            + max over s of [sum over i >= s of (g_i + l_i) + (b - 1) max over i >= s of g_i + a_s]
-//	subject to  weights + b m activations <= memory              for stages that do not recompute       (6)
-//	            weights + b m input + m activations <= memory    for those that do                      (7)
-//	            sum of r_s <= P, 1 <= b <= B
+//	            + max over s of [sum over i >= s of (g_i + l_i) + (b - 1) max over i >= s of g_i]
+//	subject to  weights + b m activations <= memory    for each stage       (6)
+//	            stages <= P, 1 <= b <= B
 //
-// with f_s and g_s sums over a stage, where recomputing adds f_s to g_s, m the samples of a device, l_s what a
-// micro-batch takes to the next stage, on the narrower side, and a_s = 2 (r - 1) (gradients / r + step) the ring in
-// which r devices add gradients up. So long takes a batch in GPipe's order, where all forward passes come before all
-// backward ones. A stage that fits without recomputing does not recompute. For each b a dynamic programme from the last
-// layer on keeps, by layer, devices left and devices of the first stage, the sums and maxima of which none is worse in
-// all; what a bound on the layers before says cannot beat the best plan is dropped.
+// with f_s and g_s sums over a stage and l_s what a micro-batch takes to the next stage. So long takes a batch in
+// GPipe's order, where all forward passes come before all backward ones. For each b a dynamic programme from the last
+// layer on keeps, by layer and devices left, the sums and maxima of which none is worse in all; what a bound on the
+// layers before says cannot beat the best plan is dropped.
 //
-// Sources: D. Narayanan et al., PipeDream, SOSP 2019 (stages that devices share); S. Fan et al., DAPPLE, PPoPP 2021
-// (the same within a batch); Y. Huang et al., GPipe, NeurIPS 2019 (recomputation).
+// Source: Y. Huang et al., GPipe, NeurIPS 2019.
 package pipelining
