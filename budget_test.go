@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_751
+const total = 128_674
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7286,
+	"cmd/cli":                         7285,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -105,8 +105,8 @@ var budget = map[string]int{
 	"systems/explore":                 811,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
-	"systems/measured":                1829,
-	"systems/measured/calibration":    517,
+	"systems/measured":                1765,
+	"systems/measured/calibration":    505,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          501,
 	"systems/mofang/balancing":        1254,

@@ -19,10 +19,9 @@ func newCalibrate() *cobra.Command {
 	cmd.Args = noArgs
 	accelerator := addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
-	border := cmd.Flags().Bool("border", false, "fit what a border of layers costs, too; stcp920 has none")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		spec := try(hardware.Load(*accelerator))
-		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals, *border))
+		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals))
 		return emit(cmd, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
 	}
 	return cmd

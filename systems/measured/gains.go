@@ -40,7 +40,6 @@ type pair struct {
 	row
 	Measured  [2]float64 `json:"measured_s"`
 	Predicted [2]float64 `json:"predicted_s"` // 0: none
-	Borders   [2]float64 `json:"borders"`     // of layers and kernels
 	Uncounted string     `json:"uncounted,omitempty"`
 }
 
@@ -112,12 +111,11 @@ func two(decision string) [2]scheduler.Recipe {
 	return [2]scheduler.Recipe{harness.Recipe("unfused", apart), whole}
 }
 
-// predict is the time of one way, and its borders.
-func (p *pair) predict(ctx context.Context, way int) (seconds, borders float64, err error) {
+// predict is the time of one way.
+func (p *pair) predict(ctx context.Context, way int) (seconds float64, err error) {
 	recipe := two(p.Decision)[way]
 	if p.Decision == ownProducts {
-		seconds, err = p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.L1}[way])
-		return seconds, 1, err
+		return p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.L1}[way])
 	}
 	r := p.row
 	switch {
@@ -128,16 +126,16 @@ func (p *pair) predict(ctx context.Context, way int) (seconds, borders float64, 
 	}
 	spec, err := r.machine()
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	made, err := r.simulate(ctx, spec, recipe)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if made.Error != "" {
-		return 0, 0, fmt.Errorf("%s on %s by %s: %s", p.Case, p.Machine, recipe.Name, made.Error)
+		return 0, fmt.Errorf("%s on %s by %s: %s", p.Case, p.Machine, recipe.Name, made.Error)
 	}
-	return made.Seconds, made.Borders, nil
+	return made.Seconds, nil
 }
 
 // product is the time of a product alone whose rows an operator before it makes, and whose result another reads, both
@@ -223,11 +221,11 @@ func planGains(list []pair, quick bool) *harness.Plan {
 				done := slices.Clone(g)
 				for i := range done {
 					for way := range 2 {
-						seconds, borders, err := done[i].predict(ctx, way)
+						seconds, err := done[i].predict(ctx, way)
 						if err != nil {
 							return nil, err
 						}
-						done[i].Predicted[way], done[i].Borders[way] = harness.Round(seconds), borders
+						done[i].Predicted[way] = harness.Round(seconds)
 					}
 				}
 				return done, nil
@@ -244,7 +242,6 @@ type tally struct {
 	decision, machine    string
 	pairs, beyond, right int
 	off, seen, said      sample
-	extra                [len(extra)]sample
 	cloud                plots.Cloud
 }
 
@@ -255,13 +252,6 @@ func (t *tally) add(p *pair) {
 	measured, predicted := gain(p.Measured), gain(p.Predicted)
 	t.pairs++
 	t.off.add(predicted / measured)
-	for k, seconds := range extra {
-		x := p.Predicted
-		for way := range x {
-			x[way] += seconds * p.Borders[way]
-		}
-		t.extra[k].add(gain(x) / measured)
-	}
 	t.seen.add(measured)
 	t.said.add(predicted)
 	t.cloud.X, t.cloud.Y = append(t.cloud.X, measured), append(t.cloud.Y, predicted)
@@ -312,10 +302,6 @@ func reportGains(list []pair) (*harness.Report, error) {
 			"A sign is right if both ways are ordered as measured, counted where the measured gain is beyond 3 %. Nests are " +
 			"the same on both sides, and nothing is fitted. Machines alike: a machine's decisions have the same weight, and " +
 			"machines have."}}
-	borders := harness.Table{Name: "borders", Title: "Gains with a cost at each border of layers",
-		Columns: harness.Columns("<Decision", "<Accelerator", "Pairs", "Error of the gain"+extras,
-			"Predicted over measured gain"+extras),
-		Notes: []string{"Added to both ways for each border of layers or kernels, as by experiment measured."}}
 	var clouds []plots.Cloud
 	var machines []string
 	by := map[string][]*tally{}
@@ -326,8 +312,6 @@ func reportGains(list []pair) (*harness.Report, error) {
 		}
 		t.Add(x.decision, x.machine, x.pairs, x.beyond, sign, number(x.off.spread()), number(x.seen.bias()),
 			number(x.said.bias()))
-		borders.Rows = append(borders.Rows, bordered([]string{x.decision, x.machine, fmt.Sprint(x.pairs)}, x.extra,
-			(*sample).spread, (*sample).bias))
 		x.cloud.Name = strings.TrimSuffix(x.decision, " fused") + ", " + strings.TrimSuffix(x.machine, "-n150")
 		clouds = append(clouds, x.cloud)
 		if by[x.machine] = append(by[x.machine], x); len(by[x.machine]) == 1 {
@@ -362,7 +346,7 @@ func reportGains(list []pair) (*harness.Report, error) {
 	fig, err := plots.Rooflines(plots.Roofline{Title: "What a decision gains", Diagonal: true, XLabel: "Measured gain",
 		YLabel: "Predicted gain", Clouds: clouds})
 	d.Figure("gains", "Predicted against measured gain, a point for each pair", fig, err)
-	d.Table(borders, each)
+	d.Table(each)
 	return d.Report(struct {
 		Pairs []pair `json:"pairs"`
 	}{list})

@@ -74,7 +74,7 @@ func TestPageOfGains(t *testing.T) {
 			continue
 		}
 		for way := range p.Predicted {
-			if p.Predicted[way], p.Borders[way], err = p.predict(t.Context(), way); err != nil {
+			if p.Predicted[way], err = p.predict(t.Context(), way); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -320,7 +320,7 @@ func report(list []compared, layers []*layer) (*harness.Report, error) {
 	}
 	d := harness.NewDocument(measured(), machines...)
 	d.Table(errorsTable(list, all), constantTable(all), familyTable(all), peersTable(all), belowTable(list))
-	d.Table(append(rtlTables(layers), bordersTable(all))...)
+	d.Table(rtlTables(layers)...)
 	fig, err := plots.Rooflines(figure(machines, all, layers)...)
 	d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement", fig, err)
 	d.Table(rowsTable(list))
@@ -434,46 +434,6 @@ func familyTable(all []*class) harness.Table {
 		}
 	}
 	return t
-}
-
-// extra lists costs of a border on top of the file's, in seconds.
-var extra = [...]float64{0, 1e-6, 2e-6, 4e-6}
-
-const extras = "|as in the file|1 us more|2 us more|4 us more"
-
-// bordersTable shows networks with a cost at each border of layers.
-func bordersTable(all []*class) harness.Table {
-	t := harness.Table{Name: "borders", Title: "Networks with a cost at each border of layers", Columns: harness.Columns(
-		"<Accelerator", "Rows", "Borders", "Error"+extras, "Predicted over measured"+extras)}
-	for _, c := range all {
-		if c.Kind != networks {
-			continue
-		}
-		var borders sample
-		var off [len(extra)]sample
-		for _, r := range c.rows {
-			borders.add(r.Borders)
-			for k, seconds := range extra {
-				off[k].add((r.total() + seconds*r.Borders) / r.Measured)
-			}
-		}
-		t.Rows = append(t.Rows, bordered([]string{c.Machine, fmt.Sprint(len(c.rows)), harness.Fixed(borders.bias(), 0)}, off,
-			(*sample).spread, (*sample).bias))
-	}
-	t.Notes = []string{"Borders: of layers, at which all cores wait for each other, and of kernels, of a batch; geometric mean. " +
-		"What a border costs more is added to the predicted time for each. Loads that run ahead would hide a part of it; " +
-		"where the file has no gap, layers would overlap less, too."}
-	return t
-}
-
-// bordered adds sums of samples to a row of a table.
-func bordered(row []string, off [len(extra)]sample, sums ...func(*sample) float64) []string {
-	for _, sum := range sums {
-		for k := range off {
-			row = append(row, number(sum(&off[k])))
-		}
-	}
-	return row
 }
 
 // peers are errors that other simulators publish, in their own measure.

@@ -148,27 +148,6 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// A border that costs more makes a batch take so much more for each border, where layers have a gap between them and no
-// load runs ahead.
-func TestBorders(t *testing.T) {
-	r := row{Kind: networks, Machine: "wormhole-n150", Case: "toy-fig3", Batch: 1, Type: "bf16", Cores: 1, Host: "no"}
-	var made [2]*prediction
-	for k := range made {
-		spec, err := r.machine()
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec.GapSeconds, spec.LaunchSeconds = spec.GapSeconds+float64(k)*2e-6, spec.LaunchSeconds+float64(k)*2e-6
-		if made[k], err = r.simulate(t.Context(), spec, harness.Recipe("tiled-llb")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n := made[0].Borders
-	if got := made[1].Seconds - made[0].Seconds; n < 3 || n != made[1].Borders || math.Abs(got-2e-6*n) > 1e-9 {
-		t.Errorf("%g borders of 2 us more take %g s", n, got)
-	}
-}
-
 // No operator was measured in less than its bound but for rounding: what slows a machine down by an estimate is not in
 // it.
 func TestMeasuredTimesAreAboveBounds(t *testing.T) {
@@ -277,8 +256,7 @@ func TestReport(t *testing.T) {
 			harnesstest.LaTeX(t, f.Name, f.Data)
 		}
 	}
-	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim",
-		"cost at each border"} {
+	for _, want := range []string{"One constant per machine", "inferentia2", "PyTorchSim"} {
 		if !strings.Contains(first.Text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -23,7 +23,6 @@ const largest = 8
 // prediction is a row's time by the program, in seconds; none has the host's.
 type prediction struct {
 	Seconds     float64 `json:"seconds"`
-	Borders     float64 `json:"borders"` // of layers, at which cores wait, and of kernels
 	Bound       float64 `json:"certified_lower_bound_s"`
 	Term        string  `json:"term"` // of the bound
 	HostSeconds float64 `json:"host_s"`
@@ -255,13 +254,6 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 		return out, nil
 	}
 	out.Error, out.Limit, out.Seconds = "", made.LimitText(), made.LatencySeconds()*scale
-	for _, plan := range made.Plans {
-		n := 0
-		for _, s := range plan {
-			n += s.Iterations * len(s.Schedule.Steps)
-		}
-		out.Borders = max(out.Borders, float64(n)*scale)
-	}
 	if r.Kind == networks {
 		perSecond, err := made.Steady(ctx)
 		if err != nil && !scheduler.TooLarge(err) {

@@ -104,15 +104,6 @@ func Constants() []Constant {
 	}
 }
 
-// borderCost is the constant of a border between two layers. A barrier of all cores takes 1.13 us on an H200 and 1.3 on
-// an A100, as measured, and the gap of a Wormhole 2.8, as published; for the STCP920 nothing is published.
-func borderCost() Constant {
-	return Constant{Name: "gap", Unit: "us", Lo: 0, Hi: 4, Prior: 0, Step: 0.1,
-		Why: "from nothing to more than is published of any machine, a Wormhole's 2.8 us; without a fit: nothing",
-		Get: func(s *hardware.Spec) float64 { return s.GapSeconds * 1e6 },
-		Set: func(s *hardware.Spec, v float64) { s.GapSeconds = v * 1e-6 }}
-}
-
 // matrixUnit finds the first matrix unit; -1 if there is none.
 func matrixUnit(s *hardware.Spec) (core, unit int) {
 	for c, t := range s.CoreTypes {
@@ -467,15 +458,12 @@ const (
 	residualMethod = "none: the constants are those of the file"
 )
 
-// Calibrate fits the constants of an accelerator, with a cost of borders if that is wanted; with fit false it only
-// compares it, as it stands, with the published figures.
-func Calibrate(ctx context.Context, spec *hardware.Spec, fit, border bool) (*Calibration, error) {
+// Calibrate fits the constants of an accelerator; with fit false it only compares it, as it stands, with the published
+// figures.
+func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration, error) {
 	c, err := newCalibrator(ctx, spec)
 	if err != nil {
 		return nil, err
-	}
-	if border {
-		c.constants = append(c.constants, borderCost())
 	}
 	x, chosen := c.Values(), Candidate{fit: make([]bool, len(c.constants))}
 	out := &Calibration{Hardware: spec.Name, Method: residualMethod}

@@ -64,7 +64,7 @@ func TestCalibrationYieldsThePreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Calibrate(context.Background(), spec, true, false)
+	got, err := Calibrate(context.Background(), spec, true)
 	if err != nil {
 		t.Fatal(err)
 	}
