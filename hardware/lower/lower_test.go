@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"math/big"
 	"math/rand"
 	"slices"
 	"testing"
@@ -283,6 +284,25 @@ func TestActivationEfficiency(t *testing.T) {
 		}
 		if u := e.activationUses(0, 300, 20, 0); len(u) != 2 || u[0].Bytes != 300 {
 			t.Errorf("efficiency %g: a move within the cluster is %+v", c.efficiency, u)
+		}
+	}
+}
+
+// Shares of bytes are exact, also where the product of their factors has more than 63 bits.
+func TestMulDiv(t *testing.T) {
+	rng := rand.New(rand.NewSource(3))
+	for i := range 10000 {
+		a, c := rng.Int63n(1<<(1+rng.Int63n(62))), 1+rng.Int63n(1<<(1+rng.Int63n(62)))
+		b := rng.Int63n(c + 1)
+		if i == 0 {
+			a, b, c = 49, 1, 49
+		}
+		want, rest := new(big.Int).DivMod(new(big.Int).Mul(big.NewInt(a), big.NewInt(b)), big.NewInt(c), new(big.Int))
+		if got := mulDiv(a, b, c); got != want.Int64() {
+			t.Fatalf("%d * %d / %d is %d, expected %d", a, b, c, got, want)
+		}
+		if got, up := shareOf(a, b, c), want.Int64()+int64(rest.Sign()); got != up {
+			t.Fatalf("%d * %d / %d rounded up is %d, expected %d", a, b, c, got, up)
 		}
 	}
 }

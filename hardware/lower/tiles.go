@@ -710,7 +710,7 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 	}
 	all := s.Graph.Work(op, x.hull)
 	part := func(w int64) int64 {
-		return int64(float64(w)*(float64(after)/float64(sum))) - int64(float64(w)*(float64(before)/float64(sum)))
+		return mulDiv(w, after, sum) - mulDiv(w, before, sum)
 	}
 	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
@@ -858,20 +858,18 @@ func ends(extents []int64) []int64 {
 	return sums
 }
 
-// mulDiv is a*b/c for factors whose product may pass 63 bits.
+// mulDiv is a*b/c, rounded down, for numbers that are not negative and a quotient of 63 bits.
 func mulDiv(a, b, c int64) int64 {
-	return int64(float64(a) * (float64(b) / float64(c)))
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(q)
 }
 
-// shareOf is a*b/c, rounded up so that the shares of parts add up to at least the whole's, for numbers that are not
-// negative and a quotient of 63 bits.
+// shareOf is a*b/c, rounded up so that the shares of parts add up to at least the whole's; see [mulDiv].
 func shareOf(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	q, rest := bits.Div64(hi, lo, uint64(c))
-	if rest > 0 {
-		q++
-	}
-	return int64(q)
+	return int64(q + min(rest, 1))
 }
 
 // portionOf is the share of bytes that goes with some of so many bytes, at least one and at most all.
