@@ -3,6 +3,7 @@ package scheduler
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/model/schedule"
@@ -65,7 +66,16 @@ func instancesText(b *strings.Builder, d *Draft) {
 	}
 }
 
-func outputsText(b *strings.Builder, d *Draft) { fmt.Fprintln(b, d.Outputs.String()) }
+func outputsText(b *strings.Builder, d *Draft) {
+	b.WriteString(d.Outputs.String())
+	if between := slices.Min(d.Scopes); between > d.Outputs && between == slices.Max(d.Scopes) {
+		fmt.Fprintf(b, " inside a kernel, %s between kernels", between.String())
+	}
+	if d.KeepOutputs {
+		b.WriteString(", network outputs that layers read as well as in the DDR")
+	}
+	b.WriteByte('\n')
+}
 
 func orderText(b *strings.Builder, d *Draft) {
 	for _, i := range d.Order {

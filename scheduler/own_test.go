@@ -77,6 +77,51 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 	}
 }
 
+// A caller's recipe that is tried in all ways may have alternatives with split groups alone: layers are then not
+// divided over kinds of core or clusters, which takes others.
+func TestWideRecipeOfSplitGroups(t *testing.T) {
+	mixed, clusters := load(t, "stcp920").Clone(), load(t, "stcp920")
+	mixed.CoreTypes[0].Runs = []string{"matrix", "reduction", "element-wise", "injective"}
+	mixed.CoreTypes = append(mixed.CoreTypes, mixed.Clone().CoreTypes[0])
+	mixed.CoreTypes[1].Name = "other"
+	split := last(t)
+	split.Name, split.Fallback, split.Scouts = "mine", []string{"ordering"}, []string{"mine"}
+	for _, spec := range []*hardware.Spec{mixed, clusters} {
+		r, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), spec, 2, split, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(r.Also, func(also string) bool { return strings.HasPrefix(also, "layers over") }) {
+			t.Errorf("%s: also %v", spec.Name, r.Also)
+		}
+	}
+}
+
+// A dump of the row outputs says all that its strategies differ in.
+func TestDumpOfOutputs(t *testing.T) {
+	for strategy, want := range map[string]string{
+		"ddr":       "DDR",
+		"l1":        "L1",
+		"l1-inside": "L1 inside a kernel, DDR between kernels",
+		"llb-kept":  "LLB, network outputs that layers read as well as in the DDR",
+	} {
+		recipe, err := last(t).Replace(scheduler.Options{}, scheduler.Pick{Stage: "outputs", Strategy: strategy},
+			scheduler.Pick{Stage: "bind", Strategy: "plain"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 1, recipe,
+			scheduler.Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.Dump("outputs")
+		if _, got, _ := strings.Cut(text, "\n"); err != nil || got != want+"\n" {
+			t.Errorf("%s: %q, %v, expected %q", strategy, got, err, want)
+		}
+	}
+}
+
 // What the caller's own decision does wrong is the caller's mistake, and said so, by
 // the check of its stage.
 func TestOwnMistakes(t *testing.T) {

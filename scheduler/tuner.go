@@ -306,21 +306,23 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	own := slices.DeleteFunc(slices.Clone(t.recipes), func(r Recipe) bool { return len(r.Strategy("split").Needs) > 0 })
 	for _, x := range dividers {
 		if _, wrong := x.Name.machine(t.machine, t.opt.Level); x.Kinds && wrong == nil && t.batch <= MaxTunedChunk {
-			return t.divide(ctx, options, x.Name, state{tiles: &Memory{}}, own[len(own)-1],
-				"layers over kinds of core")
+			if len(own) == 0 {
+				return nil
+			}
+			return t.divide(ctx, options, x.Name, state{tiles: &Memory{}}, own[len(own)-1], "layers over kinds of core")
 		}
 	}
 	g, err := t.net.Graph(t.batch)
 	if err != nil || len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return err
 	}
-	var by Recipe
+	by := -1
 	for i, r := range t.recipes {
 		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
-			by = r // the last, of groups that are split
+			by = i // the last, of groups that are split
 		}
 	}
-	for n := 2; n <= t.spec.Clusters; n++ {
+	for n := 2; n <= t.spec.Clusters && by >= 0; n++ {
 		if t.spec.Clusters%n != 0 && n&(n-1) != 0 && int64(n) != t.batch {
 			continue
 		}
@@ -330,7 +332,7 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 			continue
 		}
 		in := state{tiles: memory, within: n}
-		if err := t.divide(ctx, options, OverLayer, in, by, "layers over clusters"); err != nil {
+		if err := t.divide(ctx, options, OverLayer, in, t.recipes[by], "layers over clusters"); err != nil {
 			return err
 		}
 	}
