@@ -21,10 +21,10 @@ func TestRead(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{`"cost":8`, `"cost":-8`, "three.json: groups[3].cost: found -8, expected a whole number from 0 to"},
 		{`"cost":8`, `"cost":8.5`, "three.json: groups[3].cost: found "},
-		{`[[],[0],[1]]`, `[[],[0],[2]]`, "three.json: split: atom 2 reads [2]"},
-		{`"atoms":[2]`, `"atoms":[1]`, "three.json: split: atom 2 is no group by itself"},
-		{`"given":[0,1,2]`, `"given":[0,2,1]`, "three.json: given: split: group 2 runs before atom 1"},
-		{`"given":[0,1,2]`, `"given":[9]`, "three.json: given: split: the choice names group 9"},
+		{`[[],[0],[1]]`, `[[],[0],[2]]`, "three.json: reads[2]: found [2], expected "},
+		{`"atoms":[2]`, `"atoms":[1]`, "three.json: groups: found none of atom 2 alone, expected "},
+		{`"given":[0,1,2]`, `"given":[0,2,1]`, "three.json: given[1]: found group 2 before atom 1, expected it behind"},
+		{`"given":[0,1,2]`, `"given":[9]`, "three.json: given[0]: found 9, expected a group, 0 to 5"},
 		{`"reads"`, `"writes"`, "three.json: writes: found "},
 	} {
 		if _, _, err := Read("three.json", []byte(strings.Replace(threeAtoms, c.from, c.to, 1))); err == nil ||

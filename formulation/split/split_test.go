@@ -231,14 +231,15 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"reads itself": {func(p *Problem) { p.Reads = [][]int{nil, {1}} },
-			"split: atom 1 reads [1], expected smaller numbers, ascending"},
-		"no singleton": {func(p *Problem) { p.Groups = p.Groups[:1] }, "split: atom 1 is no group by itself"},
+			"reads[1]: found [1], expected smaller numbers, ascending"},
+		"no singleton": {func(p *Problem) { p.Groups = p.Groups[:1] },
+			"groups: found none of atom 1 alone, expected each atom as a group of its own"},
 		"empty group": {func(p *Problem) { p.Groups = append(p.Groups, Group{nil, 1}) },
-			"split: group 2 has atoms [], expected some of 2, ascending"},
+			"groups[2].atoms: found [], expected some of 2 atoms, ascending"},
 		"twice an atom": {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{1, 1}, 1}) },
-			"split: group 2 has atoms [1 1], expected some of 2, ascending"},
+			"groups[2].atoms: found [1 1], expected some of 2 atoms, ascending"},
 		"infinite costs": {func(p *Problem) { p.Groups = append(p.Groups, Group{[]int{0, 1}, math.Inf(1)}) },
-			"split: group 2 costs +Inf, expected a finite number from 0 on"},
+			"groups[2].cost: found +Inf, expected a finite number from 0 on"},
 	} {
 		p := Problem{Reads: ok.Reads, Groups: append([]Group(nil), ok.Groups...)}
 		c.change(&p)
