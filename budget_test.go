@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_674
+const total = 128_671
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_295
+const core = 100_292
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -39,24 +39,24 @@ var budget = map[string]int{
 	"experiments/internal/report":     744,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3450,
-	"formulation/binding":             1902,
+	"formulation/binding":             1898,
 	"formulation/bound":               3695,
-	"formulation/exact":               1772,
+	"formulation/exact":               1775,
 	"formulation/highs":               915,
 	"formulation/issue":               149,
-	"formulation/joint":               1473,
-	"formulation/milp":                903,
-	"formulation/ordering":            2993,
-	"formulation/solve":               318,
-	"formulation/split":               2075,
+	"formulation/joint":               1469,
+	"formulation/milp":                898,
+	"formulation/ordering":            2988,
+	"formulation/solve":               326,
+	"formulation/split":               2082,
 	"formulation/tiling":              2203,
 	"hardware":                        3257,
 	"hardware/chips":                  199,
 	"hardware/cost":                   566,
 	"hardware/isa":                    740,
-	"hardware/lower":                  6344,
+	"hardware/lower":                  6342,
 	"hardware/sim":                    3001,
-	"heuristics/astitch":              847,
+	"heuristics/astitch":              828,
 	"heuristics/graphturbo":           2570,
 	"heuristics/tiles":                1103,
 	"heuristics/tvm":                  497,
@@ -80,8 +80,8 @@ var budget = map[string]int{
 	"plots":                           1703,
 	"plots/page":                      918,
 	"plots/recording":                 935,
-	"recipes":                         299,
-	"scheduler":                       7935,
+	"recipes":                         302,
+	"scheduler":                       7950,
 	"scheduler/answers":               1269,
 	"scheduler/explain":               867,
 	"scheduler/picture":               191,

@@ -78,21 +78,21 @@ func Searched() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
 		{Greedy, "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
-		r := inTable(x[0]).Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
+		r := named(Table(), x[0]).Picking(scheduler.Pick{Stage: "nest", Strategy: "ansor"})
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
 		list = append(list, r)
 	}
 	return list
 }
 
-// inTable is the recipe of the table with a name that it has.
-func inTable(name string) scheduler.Recipe {
-	return Table()[slices.IndexFunc(Table(), func(r scheduler.Recipe) bool { return r.Name == name })]
+// named is the recipe of a list with a name that is in it.
+func named(list []scheduler.Recipe, name string) scheduler.Recipe {
+	return list[slices.IndexFunc(list, func(r scheduler.Recipe) bool { return r.Name == name })]
 }
 
 // Whole is the recipe whose decisions are made together, by the simulator's judgement.
 func Whole() scheduler.Recipe {
-	r := inTable(Greedy)
+	r := named(Table(), Greedy)
 	r.Name, r.Description = "best",
 		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.Evaluations = 400
@@ -135,17 +135,20 @@ func Tiled() []scheduler.Recipe {
 		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
 			sliced+"spill=overwrite buffer=twelfth"),
 	}
-	for _, r := range list[2:] {
-		list[0].Fallback = append(list[0].Fallback, r.Name)
+	first := &list[0]
+	for _, r := range list {
+		if r.Text() != first.Text() { // tiled-llb has the same picks
+			first.Fallback = append(first.Fallback, r.Name)
+		}
 	}
-	list[0].Fallback = append(list[0].Fallback, Greedy)
-	list[0].Scouts = []string{"tiled", "tiled-l1", "tiled-groups", Greedy}
+	first.Fallback = append(first.Fallback, Greedy)
+	first.Scouts = []string{Default, "tiled-l1", "tiled-groups", Greedy}
 	return list
 }
 
 // Unfused is the baseline without fusion, with the nests of the default: what that gains is fusion's.
 func Unfused() scheduler.Recipe {
-	r := Tiled()[1].Picking(scheduler.Pick{Stage: "group", Strategy: "none"}).
+	r := named(Tiled(), "tiled-llb").Picking(scheduler.Pick{Stage: "group", Strategy: "none"}).
 		Picking(scheduler.Pick{Stage: "rewrite", Strategy: "as-is"})
 	r.Name, r.Description = "unfused",
 		"tiled-llb without fusion: each operator is a kernel (--rewrite parts: an attention, too)"

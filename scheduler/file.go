@@ -67,7 +67,7 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 		schedulefile.Check(o.File, machine)...),
 		Schedules: len(o.File.Schedules), MemoryPlan: true, Notes: []string{}}
 	if len(c.Violations) == 0 {
-		r, err := planned(o.File, o.Spec)
+		r, err := planned(ctx, o.File, o.Spec)
 		if err == nil {
 			_, err = lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower.Until(ctx))
 		}

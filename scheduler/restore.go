@@ -182,7 +182,7 @@ func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile
 // schedule that breaks rules is a [*ViolationsError]. What [Result.File] has written gives
 // the same result as the run that it was written of, if that had no operator cost of its own.
 func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
-	r, err := planned(f, described)
+	r, err := planned(ctx, f, described)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 }
 
 // planned is Restore without a simulation.
-func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
+func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 	spec, err := MachineOf(f, described)
 	if err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func planned(f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 					how.Rule = by.Places.Rule
 				}
 			}
-			if err := table.Place(context.Background(), s, how); err != nil {
+			if err := table.Place(ctx, s, how); err != nil {
 				return nil, fmt.Errorf("schedules[%d] has no memory plan, and none is found: %w", i, err)
 			}
 			if err := schedule.Check(s); err != nil {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // A Site is the simulated schedule that moves start from.
 type Site struct {
 	*Decisions
+	Context  context.Context // ends the search
 	Schedule *schedule.Schedule
 	Took     []int64 // picoseconds of each group's kernels
 	Rand     *rand.Rand

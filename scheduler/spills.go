@@ -29,10 +29,11 @@ type valueKey struct {
 }
 
 func takePlacement(d *Draft, all bool) Decision {
-	x := placement{rule: spillRules()[0], forceLLB: map[model.TensorID]bool{}}
+	longest := spillRules()[0]
+	x := placement{rule: longest, forceLLB: map[model.TensorID]bool{}}
 	how := d.Recipe.Strategy("spill").Places
 	if how != nil {
-		x.rule, x.overwrite = how.Rule, how.Over && how.Rule != x.rule && !all
+		x.rule, x.overwrite = how.Rule, how.Over && how.Rule != longest && !all
 	}
 	for i := range d.Steps {
 		from, _ := d.Overwritten(&d.Steps[i])

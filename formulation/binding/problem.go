@@ -192,11 +192,7 @@ type Result struct {
 
 // Outcome summarises the answer, in seconds of the cost model.
 func (r *Result) Outcome() solve.Outcome {
-	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
-	if r.Choice == nil {
-		o.Objective = math.Inf(1)
-	}
-	return o
+	return solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}.If(r.Choice != nil)
 }
 
 // tolerance is the relative distance within which an objective and a bound are the

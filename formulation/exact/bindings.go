@@ -67,7 +67,7 @@ func moveLayers(a *scheduler.Site) *scheduler.Decisions {
 	}
 	draw := func(deviation float64) float64 { return math.Exp(deviation * a.Rand.NormFloat64()) }
 	problem := l.Problem(binding.Weights{Weights: draw(0.5), Moves: 0.7 * draw(0.7)}, func() float64 { return draw(0.05) })
-	found, err := binding.Search(context.Background(), problem, binding.Options{WorkLimit: 1 << 14})
+	found, err := binding.Search(a.Context, problem, binding.Options{WorkLimit: 1 << 14})
 	if err != nil || found.Choice == nil {
 		return nil
 	}

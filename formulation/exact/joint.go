@@ -141,49 +141,52 @@ var jointProgram, jointProgramBinding = jointly("joint-ilp", "integer program (H
 
 // jointly is a method's strategies of the stages order and bind: the first chooses what both have.
 func jointly(name, by string, ilp bool) (order, bind scheduler.Strategy) {
-	stage := func(other, description string, decide func(context.Context, *scheduler.Draft) error) scheduler.Strategy {
-		picks := []scheduler.Pick{{Stage: other, Strategy: name}}
-		return scheduler.Strategy{Name: name, Description: description, Exact: true, NeedsSolver: ilp, Sets: picks,
-			Needs: picks, Decide: decide}
-	}
-	return stage("bind", "order, bindings and scopes of least cost together, by "+by, func(ctx context.Context,
-			d *scheduler.Draft) error {
-			for _, greedy := range []scheduler.Strategy{graphturbo.Algorithm3(), graphturbo.Algorithm4()} {
-				if err := greedy.Decide(ctx, d); err != nil {
-					return err
-				}
-			}
-			labels, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
-			if err != nil {
-				return err
-			}
-			n, err := newJointProblem(d.Schedule, labels, d.Options)
-			if err != nil {
-				return err
-			}
-			answer := scheduler.Solved{Unit: solve.SecondsUnit}
-			r, err := n.solve(ctx, ilp, d.Options, &answer.Note)
-			if err != nil {
-				return err
-			}
-			answer.Outcome, answer.Program = r.Outcome(), r.Effort
-			if d.Bindings, d.Scopes = nil, nil; r.Choice != nil {
-				if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
-					d.Order, d.OrderName = order, name
-				}
-				d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-			} else if answer.Note = "no order fits"; r.Infeasible != nil { // the memory plan spills
-				answer.Note = r.Infeasible.Error()
-			}
-			d.Solve("order", answer)
-			return nil
-		}), stage("order", "what the order "+name+" has chosen with the order", func(ctx context.Context,
-			d *scheduler.Draft) error {
+	pick := func(stage string) []scheduler.Pick { return []scheduler.Pick{{Stage: stage, Strategy: name}} }
+	order = scheduler.Strategy{Name: name, Description: "order, bindings and scopes of least cost together, by " + by,
+		Exact: true, NeedsSolver: ilp, Sets: pick("bind"), Needs: pick("bind"),
+		Decide: func(ctx context.Context, d *scheduler.Draft) error { return leastTogether(ctx, d, name, ilp) }}
+	bind = scheduler.Strategy{Name: name, Description: "what the order " + name + " has chosen with the order",
+		Exact: true, NeedsSolver: ilp, Sets: pick("order"), Needs: pick("order"),
+		Decide: func(ctx context.Context, d *scheduler.Draft) error {
 			if d.Bindings != nil {
 				return nil
 			}
 			return leastBinding(ctx, d, name)
-		})
+		}}
+	return order, bind
+}
+
+// leastTogether decides order, bindings and scopes; without an answer it leaves the greedy order, and no bindings.
+func leastTogether(ctx context.Context, d *scheduler.Draft, name string, ilp bool) error {
+	for _, greedy := range []scheduler.Strategy{graphturbo.Algorithm3(), graphturbo.Algorithm4()} {
+		if err := greedy.Decide(ctx, d); err != nil {
+			return err
+		}
+	}
+	labels, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
+	if err != nil {
+		return err
+	}
+	n, err := newJointProblem(d.Schedule, labels, d.Options)
+	if err != nil {
+		return err
+	}
+	answer := scheduler.Solved{Unit: solve.SecondsUnit}
+	r, err := n.solve(ctx, ilp, d.Options, &answer.Note)
+	if err != nil {
+		return err
+	}
+	answer.Outcome, answer.Program = r.Outcome(), r.Effort
+	if d.Bindings, d.Scopes = nil, nil; r.Choice != nil {
+		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
+			d.Order, d.OrderName = order, name
+		}
+		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
+	} else if answer.Note = "no order fits"; r.Infeasible != nil { // the memory plan spills
+		answer.Note = r.Infeasible.Error()
+	}
+	d.Solve("order", answer)
+	return nil
 }
 
 // tiledGroups says which sub-graphs pass in tiles.

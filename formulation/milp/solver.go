@@ -37,12 +37,14 @@ func (s Status) String() string { return nameOf(statusNames, s) }
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
-func (s *Status) UnmarshalText(text []byte) error {
-	k := slices.Index(statusNames, string(text))
+func (s *Status) UnmarshalText(text []byte) error { return named(s, statusNames, "status", text) }
+
+func named[T ~int](x *T, names []string, what string, text []byte) error {
+	k := slices.Index(names, string(text))
 	if k < 0 {
-		return fmt.Errorf("milp: status %q is unknown", text)
+		return fmt.Errorf("milp: %s %q is unknown", what, text)
 	}
-	*s = Status(k)
+	*x = T(k)
 	return nil
 }
 
@@ -131,14 +133,7 @@ func (s Stop) String() string { return nameOf(stopNames, s) }
 func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
-func (s *Stop) UnmarshalText(text []byte) error {
-	k := slices.Index(stopNames, string(text))
-	if k < 0 {
-		return fmt.Errorf("milp: reason to stop %q is unknown", text)
-	}
-	*s = Stop(k)
-	return nil
-}
+func (s *Stop) UnmarshalText(text []byte) error { return named(s, stopNames, "reason to stop", text) }
 
 // Progress is the state of a search at a moment.
 type Progress struct {

@@ -3,7 +3,6 @@ package ordering
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -117,9 +116,5 @@ func (r *Result) HasOrder() bool { return r.Status.HasValues() }
 
 // Outcome summarises the answer, in the unit of Cost.
 func (r *Result) Outcome() solve.Outcome {
-	o := solve.Outcome{Status: r.Status, Objective: r.Cost, Bound: r.Bound, Stop: r.Stop}
-	if !r.HasOrder() {
-		o.Objective = math.Inf(1)
-	}
-	return o
+	return solve.Outcome{Status: r.Status, Objective: r.Cost, Bound: r.Bound, Stop: r.Stop}.If(r.HasOrder())
 }

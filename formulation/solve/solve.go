@@ -232,6 +232,14 @@ type Outcome struct {
 	Stop             milp.Stop // Complete if Status is Optimal or Infeasible
 }
 
+// If leaves out the objective unless a solution was found.
+func (o Outcome) If(found bool) Outcome {
+	if !found {
+		o.Objective = math.Inf(1)
+	}
+	return o
+}
+
 // Gap is how far the objective is above the bound, as a share of that: +Inf where the bound says nothing.
 func (o Outcome) Gap() float64 {
 	if o.Objective == o.Bound {

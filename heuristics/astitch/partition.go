@@ -334,34 +334,29 @@ func (p *Partition) reach(listed func(k int) bool) *reach {
 
 // extend raises the ends of what reaches a part by those of one that it reads from.
 func (r *reach) extend(last []int32, from int) (changed bool) {
-	raise := func(c int, at int32) {
-		if last[c] < at {
-			last[c], changed = at, true
-		}
-	}
-	for c, at := range r.last[from] {
-		raise(c, at)
-	}
-	if c := r.chain[from]; c >= 0 {
-		raise(int(c), r.at[from])
-	}
-	return changed
+	return r.follow(last, r.last[from], from, 1)
 }
 
 // shorten lowers the beginnings of what a part reaches by those of one that reads from it.
 func (r *reach) shorten(first []int32, to int) (changed bool) {
-	lower := func(c int, at int32) {
-		if first[c] > at {
-			first[c], changed = at, true
-		}
+	return r.follow(first, r.first[to], to, -1)
+}
+
+// follow raises places in the chains (sign 1), or lowers them (-1), to those of a neighbour and to its own.
+func (r *reach) follow(places, of []int32, neighbour int, sign int32) (changed bool) {
+	for c, at := range of {
+		changed = raise(places, int32(c), at, sign) || changed
 	}
-	for c, at := range r.first[to] {
-		lower(c, at)
+	c := r.chain[neighbour]
+	return c >= 0 && raise(places, c, r.at[neighbour], sign) || changed
+}
+
+func raise(places []int32, c, at, sign int32) bool {
+	if sign*places[c] >= sign*at {
+		return false
 	}
-	if c := r.chain[to]; c >= 0 {
-		lower(int(c), r.at[to])
-	}
-	return changed
+	places[c] = at
+	return true
 }
 
 // apart reports whether neither part comes after the other, of which b is in a chain.
@@ -390,15 +385,15 @@ func (r *reach) merge(a int, others []int) {
 	for _, b := range others {
 		behind = append(behind, []int32{r.chain[b], r.at[b]})
 	}
-	spread := func(towards func(k int) []int, change func(k, by int) bool, own func(k int) bool) {
+	spread := func(towards func(k int) []int, change func(k, by int) bool, places [][]int32, sign int32) {
 		todo := []int{a}
 		for len(todo) > 0 {
 			k := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
 			for _, n := range towards(k) {
 				changed := change(n, k)
-				if k == a {
-					changed = own(n) || changed
+				for i := 0; k == a && i < len(behind); i++ {
+					changed = raise(places[n], behind[i][0], behind[i][1], sign) || changed
 				}
 				if changed {
 					todo = append(todo, n)
@@ -407,20 +402,6 @@ func (r *reach) merge(a int, others []int) {
 		}
 	}
 	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) },
-		func(k, by int) bool { return r.shorten(r.first[k], by) }, func(k int) (changed bool) {
-			for _, x := range behind {
-				if c, at := x[0], x[1]; r.first[k][c] > at {
-					r.first[k][c], changed = at, true
-				}
-			}
-			return changed
-		})
-	spread(r.p.next, func(k, by int) bool { return r.extend(r.last[k], by) }, func(k int) (changed bool) {
-		for _, x := range behind {
-			if c, at := x[0], x[1]; r.last[k][c] < at {
-				r.last[k][c], changed = at, true
-			}
-		}
-		return changed
-	})
+		func(k, by int) bool { return r.shorten(r.first[k], by) }, r.first, -1)
+	spread(r.p.next, func(k, by int) bool { return r.extend(r.last[k], by) }, r.last, 1)
 }

@@ -703,7 +703,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	named := func(name string) bool {
 		return slices.ContainsFunc(list, func(r scheduler.Recipe) bool { return r.Name == name })
 	}
-	for _, r := range recipes.Tiled()[1:] {
+	for _, r := range recipes.Tiled() {
 		if named(recipes.Default) && !named(r.Name) {
 			list = append(list, r)
 		}

@@ -230,7 +230,7 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		return err
 	}
 	if s.whole != nil {
-		s.prepare(s.whole.g.net, s.whole.g.namer, s.whole.g.costs)
+		s.prepare(ctx, s.whole.g.net, s.whole.g.namer, s.whole.g.costs)
 		return nil
 	}
 	n, err := split.FromGraph(made.Graph, schedule.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
@@ -238,15 +238,15 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.prepare(n, n.Namer(), &costs{kinds: map[string]*kind{}})
+	s.prepare(ctx, n, n.Namer(), &costs{kinds: map[string]*kind{}})
 	s.repetition = s.g.repetition()
 	return ctx.Err()
 }
 
 // prepare makes what the search learns.
-func (s *searcher) prepare(n *split.Network, namer *split.Namer, known *costs) {
+func (s *searcher) prepare(ctx context.Context, n *split.Network, namer *split.Namer, known *costs) {
 	s.g = newRegrouper(n, namer, s.start.Decisions, known)
-	s.site = &scheduler.Site{Rand: s.rng, Cost: s.cost,
+	s.site = &scheduler.Site{Context: ctx, Rand: s.rng, Cost: s.cost,
 		Kind: func(k int) any { return s.kindOf(s.at.spans[k]) },
 		Same: func(k int) []int { return s.alike(s.at.spans, k, 1, true) }}
 	s.best.spans = s.g.spans(s.start.Decisions)
