@@ -74,8 +74,7 @@ func (d *decoder) err() error {
 	var errs []error
 	for i, e := range d.errs {
 		if i == maxReported {
-			errs = append(errs, &Error{File: d.file,
-				Problem: fmt.Sprintf("%d more mistakes", len(d.errs)-i+d.dropped)})
+			errs = append(errs, &Error{File: d.file, Problem: fmt.Sprintf("%d more mistakes", len(d.errs)-i+d.dropped)})
 			break
 		}
 		errs = append(errs, e)

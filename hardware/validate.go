@@ -110,8 +110,7 @@ func (c *checker) spec(s *Spec) {
 	if strings.ContainsFunc(s.Description, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		c.fail("description", quote(s.Description), "one line of text")
 	}
-	c.inRange("clock", s.ClockHz, minClock, maxClock, expectClock,
-		func(v float64) string { return formatSI(v, "Hz") })
+	c.inRange("clock", s.ClockHz, minClock, maxClock, expectClock, func(v float64) string { return formatSI(v, "Hz") })
 	if s.LoadClockHz != 0 {
 		c.inRange("clock_under_load", s.LoadClockHz, minClock, math.Max(minClock, s.ClockHz), "no more than clock",
 			func(v float64) string { return formatSI(v, "Hz") })
@@ -521,8 +520,7 @@ func (c *checker) total(path string, b Bytes, cores, clusters int) {
 }
 
 func (c *checker) bandwidth(path string, v float64) {
-	c.inRange(path, v, minBandwidth, maxBandwidth, expectBandwidth,
-		func(v float64) string { return formatSI(v, "B/s") })
+	c.inRange(path, v, minBandwidth, maxBandwidth, expectBandwidth, func(v float64) string { return formatSI(v, "B/s") })
 }
 
 func (c *checker) time(path string, v float64) {

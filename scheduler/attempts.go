@@ -164,8 +164,7 @@ func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list [
 			// The first recipe alone may have strategies of the caller's own.
 			key := fmt.Sprint(c.opt.Chunk, greedy.Strategies(), len(greedy.own))
 			if _, known := c.quick[key]; !known {
-				alone := trials{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make,
-					measure: c.measure}
+				alone := trials{recipes: []Recipe{greedy}, weights: c.weights, opt: c.opt, make: c.make, measure: c.measure}
 				same := func(l draftGroup) bool { return l.first == greedy.first() }
 				if at := slices.IndexFunc(draftGroups, same); at >= 0 {
 					alone.opt = draftGroups[at].opt

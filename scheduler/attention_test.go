@@ -3,10 +3,13 @@ package scheduler_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -78,6 +81,39 @@ func TestAttentionAlone(t *testing.T) {
 		if n := len(made.Schedule.Values); n != 4 {
 			t.Errorf("%s: %d values, expected queries, keys, values and results", c.machine, n)
 		}
+		p, err := lower.Program("", made.Spec, made.Plans[:1], made.Lower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, st := int64(0), &made.Schedule.Steps[0]
+		for _, x := range p.Commands {
+			if x.Kind == isa.Matrix {
+				n++
+			}
+		}
+		if most := 2 * st.Attending.Visits(made.Schedule.AttentionTiles(st)); n > most || 2*n < most ||
+			n < most && !c.Causal {
+			t.Errorf("%s %+v: %d products, the visits have %d", c.machine, c.Attention, n, most)
+		}
+	}
+}
+
+// Tiles so small that an attention has millions of visits are too large before a command of them is made.
+func TestAttentionOfManyVisits(t *testing.T) {
+	recipe, err := recipes.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec = spec.Clone()
+	spec.L1.SizeBytes = 12 << 10
+	_, err = scheduler.Run(t.Context(), alone(zoo.Attention{Heads: 16, Tokens: 1 << 14, Width: 256}), spec, 1, recipe,
+		scheduler.Options{})
+	if err == nil || !strings.Contains(err.Error(), "at least") {
+		t.Errorf("error %v, expected one of too many commands", err)
 	}
 }
 

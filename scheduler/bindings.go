@@ -236,8 +236,7 @@ func (a *Site) moveScope() *Decisions {
 	return a.choose(k, func(c *groupBinding) { c.scope = &to })
 }
 
-// moveLayer spreads a layer over the cores in another way than its group: such as take few
-// cycles are likelier.
+// moveLayer spreads a layer over the cores in another way than its group: such as take few cycles are likelier.
 func (a *Site) moveLayer() *Decisions {
 	made := a.Schedule
 	k := a.Place(len(a.Groups()))
@@ -318,8 +317,7 @@ func checkBindings(s *schedule.Schedule) error {
 	return nil
 }
 
-// measureJoins sets the bytes that redistributions move from what the steps read
-// of other cores.
+// measureJoins sets the bytes that redistributions move from what the steps read of other cores.
 func measureJoins(s *schedule.Schedule) {
 	type key struct {
 		consumer int

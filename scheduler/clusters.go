@@ -19,8 +19,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
-// together plans the work of clusters that each have a part of the network. idle counts those
-// without one.
+// together plans the work of clusters that each have a part of the network. idle counts those without one.
 func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt run) (idle int, err error) {
 	r.Plans = make([][]lower.Segment, r.Spec.AllClusters())
 	busy := make([]bool, r.Spec.AllClusters())
@@ -59,9 +58,8 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 	return idle, nil
 }
 
-// divided makes all decisions for a chunk: first those on the whole network up to bindings, as
-// if for one cluster, then for each cluster what follows from them for its part. whole is their
-// sum.
+// divided makes all decisions for a chunk: first those on the whole network up to bindings, as if for one cluster, then
+// for each cluster what follows from them for its part. whole is their sum.
 func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule,
 	parts []*Draft, err error) {
 	if err := allRead(g); err != nil {
@@ -121,9 +119,8 @@ func clustersOf(spec *hardware.Spec, n int) *hardware.Spec {
 	return &some
 }
 
-// joined is the sum of what clusters run of a chunk, for reports and files: its steps and
-// addresses are those of the parts and not its own. Bindings and scopes are decided for all of
-// them together.
+// joined is the sum of what clusters run of a chunk, for reports and files: its steps and addresses are those of the
+// parts and not its own. Bindings and scopes are decided for all of them together.
 func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error) {
 	sum := *parts[0]
 	sum.Order, sum.Cluster = order, 0

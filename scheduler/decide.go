@@ -50,10 +50,9 @@ func (r Recipe) ContinueDraft(ctx context.Context, from *schedule.Schedule, afte
 	return resume(ctx, from, after, r, run{Options: opt})
 }
 
-// Continue keeps the groups, instances, order and bindings of a schedule up to and with
-// those of the stage after, and makes all else anew, as the recipe says. Groups come with
-// their factors, which alg1 leaves as they are. Layers that are nil follow from the
-// groups. The schedule that it starts from is not changed; what it lacks is an error.
+// Continue keeps the groups, instances, order and bindings of a schedule up to and with those of the stage after, and
+// makes all else anew, as the recipe says. Groups come with their factors, which alg1 leaves as they are. Layers that
+// are nil follow from the groups. The schedule that it starts from is not changed; what it lacks is an error.
 func (r Recipe) Continue(ctx context.Context, from *schedule.Schedule, after string, opt Options) (*schedule.Schedule,
 	error) {
 	d, err := resume(ctx, from, after, r, run{Options: opt})
@@ -72,8 +71,7 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 	return decide(ctx, from, at, r, opt)
 }
 
-// decide runs the stages behind number last on what from has of those before, and
-// judges each of them.
+// decide runs the stages behind number last on what from has of those before, and judges each of them.
 func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
 	if err := r.Usable(opt.Options); err != nil {
 		return nil, err

@@ -17,10 +17,9 @@
 //	Result    the schedule of a chunk, the program of all clusters, and what the
 //	          simulator says of it
 //
-// [Run] takes a network through all stages. [Recipe.Schedule] stops before lowering, [Recipe.Continue]
-// makes anew what comes after a stage, and [Restore] simulates a schedule from a file. Package
-// scheduler/search improves all decisions together, and scheduler/answers puts the strategies of
-// each stage beside each other with objectives and bounds.
+// [Run] takes a network through all stages. [Recipe.Schedule] stops before lowering, [Recipe.Continue] makes anew what
+// comes after a stage, and [Restore] simulates a schedule from a file. Package scheduler/search improves all decisions
+// together, and scheduler/answers puts the strategies of each stage beside each other with objectives and bounds.
 //
 // After each stage its naive check of package model/schedule runs, and each simulated
 // program is judged by sim.CheckBuffers: a result that breaks a rule is an error.
@@ -29,6 +28,5 @@
 //
 // The engine knows no method: greedy strategies are in packages of heuristics, exact ones in formulation/exact, and
 // package recipes hands them over in a [Table]. Write a Strategy there and name it in its row: flags, completion,
-// sweeps, comparisons and documents find it. From outside, give it to [Recipe.With]; see
-// docs/extend-scheduler.md.
+// sweeps, comparisons and documents find it. From outside, give it to [Recipe.With]; see docs/extend-scheduler.md.
 package scheduler

@@ -18,8 +18,7 @@ type Opened struct {
 	Path string
 	File *schedulefile.File
 	Spec *hardware.Spec
-	// Note says that the accelerator is another than the schedule was made for; "" if it
-	// is not.
+	// Note says that the accelerator is another than the schedule was made for; "" if it is not.
 	Note string
 }
 

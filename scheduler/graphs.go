@@ -78,8 +78,7 @@ func (m *Memory) rewritten(x graphForm) (made *model.Graph, err error) {
 		return g, nil
 	case x.form == "norms":
 		splits := splitsNorm(g, x.spec)
-		if x.lines ||
-			!slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
+		if x.lines || !slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return op.Kind == "GroupNorm" && splits(op) }) {
 			return g, nil
 		}
 		return as(parts)

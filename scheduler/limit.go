@@ -68,8 +68,7 @@ func (r *Result) Limit() (name string, share float64) {
 	return name, share
 }
 
-// LimitText says in a few words what keeps the program from being faster: see
-// [Result.Limit].
+// LimitText says in a few words what keeps the program from being faster: see [Result.Limit].
 func (r *Result) LimitText() string {
 	switch what, share := r.Limit(); what {
 	case limitNothing:

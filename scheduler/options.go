@@ -19,8 +19,7 @@ import (
 
 // Options are the settings of a run beside the recipe. The zero value is the default.
 type Options struct {
-	// InPlace lets element-wise operators overwrite their input in Algorithm 1's
-	// footprints.
+	// InPlace lets element-wise operators overwrite their input in Algorithm 1's footprints.
 	InPlace bool
 	// Uneven says which extents may be cut into pieces that differ. Where Run may choose, a
 	// recipe with exact or searched decisions has the pieces that suit the greedy ones.
@@ -32,8 +31,7 @@ type Options struct {
 	Times int64 `json:"-"`
 	// Busy is the number of clusters that have work where one schedule is made by itself; 0: all.
 	Busy int `json:"-"`
-	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
-	// of the batch.
+	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors of the batch.
 	Clusters Division `json:",omitempty"`
 	// Lines asks for layers that are straight lines of the network's own operators, or of those with each attention
 	// as one: certificates are of no others. Variant tiled else joins and divides some.
@@ -48,23 +46,20 @@ type Options struct {
 	// and tasks, and Result.Sim no times of commands. Large networks take less memory.
 	Figures bool `json:"-"`
 
-	// Tuned holds the nests of kernels in the form of the strategy that takes them; nil: it looks for
-	// some.
+	// Tuned holds the nests of kernels in the form of the strategy that takes them; nil: it looks for some.
 	Tuned any `json:",omitempty"`
 
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`
-	// TimeLimit ends each integer program with what it has found; 0: none. A search ends
-	// at a number of states, at the same place on any machine, unless TimeLimitOnly is
-	// set: then the time ends it, too, and nothing else.
+	// TimeLimit ends each integer program with what it has found; 0: none. A search ends at a number of states, at the
+	// same place on any machine, unless TimeLimitOnly is set: then the time ends it, too, and nothing else.
 	TimeLimit     time.Duration `json:",omitempty"`
 	TimeLimitOnly bool          `json:",omitempty"`
 	// WorkLimit ends each integer program after so many nodes, at the same place on any machine; 0: none.
 	WorkLimit int64 `json:",omitempty"`
 	// Commands ends each decision by measured prices after about so many simulated commands; 0: limits of its own.
 	Commands int `json:",omitempty"`
-	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
-	// see milp.Options.
+	// Progress, if not nil, gets better solutions and bounds while a stage is decided; see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`
 
 	// Deciding, if not nil, is called before a strategy decides a stage, and what it returns afterwards; of recipes side
@@ -176,8 +171,7 @@ func (l Level) Machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", l, LevelL1, LevelLLB)
 }
 
-// Limits of one run. A batch far beyond them says nothing new: it is the same chunk
-// over and over.
+// Limits of one run. A batch far beyond them says nothing new: it is the same chunk over and over.
 const (
 	MaxBatch = 1 << 20
 	// MaxTunedChunk is the largest chunk that tuning tries.

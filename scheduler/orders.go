@@ -80,8 +80,7 @@ func (a *Site) moveOrder() *Decisions {
 	return a.with(sequence{strategy: orders[a.Rand.IntN(len(orders))]})
 }
 
-// movePosition lets an instance run sooner or later, as far as what it reads and who reads
-// it allow.
+// movePosition lets an instance run sooner or later, as far as what it reads and who reads it allow.
 func (a *Site) movePosition() *Decisions {
 	made := a.Schedule
 	from := a.Rand.IntN(len(made.Order))

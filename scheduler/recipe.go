@@ -363,9 +363,8 @@ func (r Recipe) Own(stage string) (s Strategy, own bool) {
 	return s, own
 }
 
-// Replace returns a recipe with some of its decisions made by other strategies. Its name
-// says which: "cross-layer+order=search". A combination that has no meaning is an
-// error.
+// Replace returns a recipe with some of its decisions made by other strategies. Its name says which:
+// "cross-layer+order=search". A combination that has no meaning is an error.
 func (r Recipe) Replace(opt Options, picks ...Pick) (Recipe, error) {
 	asked := map[string]string{} // by stage
 	for _, p := range picks {

@@ -18,8 +18,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
-// File puts a result into the words of the schedule file. origin is kept but for what
-// the result knows better.
+// File puts a result into the words of the schedule file. origin is kept but for what the result knows better.
 func (r *Result) File(origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
 	origin.Fastest, origin.Also, origin.Notes = "", r.Also, r.Notes[r.described:]

@@ -115,8 +115,7 @@ func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 	return list, nil
 }
 
-// OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the
-// path of a YAML file.
+// OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the path of a YAML file.
 func OpenMachine(name string) (*hardware.Spec, error) { return chips.LoadMachine(name) }
 
 // once keeps the graphs that it is asked for.

@@ -20,9 +20,8 @@ func slowInTiles(d *Draft, s Strategy) bool {
 // or all weights of steps in a row from the DDR but for what a cluster holds, until weights are used again; 0 where
 // clusters divide the network.
 //
-// A cluster's weights pass to the cores in the order of its steps. When the last of some steps have passed, the
-// cluster has no more of the next ones' than its memories hold; the others come from the DDR before the last of
-// these pass.
+// A cluster's weights pass to the cores in the order of its steps. When the last of some steps have passed, the cluster
+// has no more of the next ones' than its memories hold; the others come from the DDR before the last of these pass.
 func (d *Draft) leastPs() int64 {
 	s, spec := d.Schedule, cmp.Or(d.Whole, d.Spec)
 	if d.Options.Clusters != OverBatch { // they run steps side by side

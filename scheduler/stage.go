@@ -74,8 +74,7 @@ type Strategy struct {
 	Sets, Needs []Pick
 	// Decide reads what earlier stages have left in the draft, and writes its decision.
 	Decide func(ctx context.Context, d *Draft) error
-	// Refine, if there is one, changes the steps that follow from bindings and scopes
-	// before the memory plan is made.
+	// Refine, if there is one, changes the steps that follow from bindings and scopes before the memory plan is made.
 	Refine func(s *schedule.Schedule)
 }
 

@@ -182,8 +182,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		b.add("chain", "chain of layers", longest)
 		b.add("series", "units and chains of layers", launch+row.all())
 		if p := first.product(m, spec); p != nil && b == cold {
-			b.add("one product", "units, moves and stores of one kernel, or two launches",
-				p.seconds(longest))
+			b.add("one product", "units, moves and stores of one kernel, or two launches", p.seconds(longest))
 		}
 	}
 

@@ -42,8 +42,7 @@ func (w *work) late(ctx context.Context, cuts []int) []float64 {
 			full, turn := w.free(op, matters[t])
 			needed := whole(i, full, false)
 			for k, in := range op.Inputs {
-				direct := !turn || k == 1 &&
-					w.turns[out].read(g.Access(op, 0, k), g.Tensor(in).Shape, g.Tensor(out).Shape) != nil
+				direct := !turn || k == 1 && w.turns[out].read(g.Access(op, 0, k), g.Tensor(in).Shape, g.Tensor(out).Shape) != nil
 				r := &w.reads[i][k] // of all slices
 				if w.weights[in] > 0 && len(g.Tensor(in).Consumers) == 1 && direct && (needed(in) ||
 					r.parts != 0 && r.pull(full)|r.parts|ones(g.Tensor(in).Shape) == 1<<len(r.full)-1) {

@@ -123,8 +123,7 @@ func (s *searcher) inL1() []bool {
 
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
-	r, err := ordering.Search(s.ctx, q, ordering.Traffic,
-		ordering.Options{WorkLimit: int64(s.opts.MaxStates)})
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.Options{WorkLimit: int64(s.opts.MaxStates)})
 	if err != nil {
 		return 0, err
 	}

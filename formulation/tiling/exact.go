@@ -38,13 +38,12 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 			start = &b
 		}
 	}
-	space := Space{Decisions: 3,
-		Behind: func(prefix []int) (choices []int) {
-			for i := range x.choices(prefix) {
-				choices = append(choices, i)
-			}
-			return choices
-		},
+	space := Space{Decisions: 3, Behind: func(prefix []int) (choices []int) {
+		for i := range x.choices(prefix) {
+			choices = append(choices, i)
+		}
+		return choices
+	},
 		Bound: func(prefix []int) float64 {
 			switch {
 			case len(prefix) == 0:

@@ -17,8 +17,7 @@ func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 	}
 	r, _ := rate(m.matrix, dt)
 	ratio := m.matrix.ClockRatio(m.spec)
-	return ratio / r, m.blockCycles(dt),
-		math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
+	return ratio / r, m.blockCycles(dt), math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
 }
 
 // Feed is the least that reading its operands adds to a row of MatrixRate.

@@ -106,8 +106,10 @@ type attending struct {
 	*lowering
 	*attention
 	s      *schedule.Schedule
-	visits int64 // in all
-	boxes  []model.Region
+	visits int64                          // in all
+	boxes  []model.Region                 // of the results, of the cores that have some
+	arrive map[model.TensorID][]*incoming // the reads of each operand
+	tiler  *schedule.Tiler
 
 	ready                 []int32 // all inputs
 	scratchDeps           []int32 // before the first write there
@@ -121,6 +123,7 @@ type attending struct {
 	keys, values, masks   []int32                     // loads of the present tile of keys
 	prior                 []int32                     // of each piece, the product with values before
 	turn                  []int32                     // where the core waits for its products, the last command of a unit
+	users                 []int32                     // of what is in the L1
 	written               bool
 	matrixIndex, vecIndex int64
 }
@@ -153,7 +156,10 @@ type stagedTiles struct {
 func (l *lowering) attend(s *schedule.Schedule) {
 	a := &attending{lowering: l, attention: l.lp.attention, s: s,
 		prior: slices.Repeat([]int32{-1}, int(max(1, l.lp.attention.tiles.Pieces))), byTensor: map[model.TensorID]*users{},
-		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][]stays{}}
+		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][]stays{}, arrive: map[model.TensorID][]*incoming{}}
+	for _, in := range a.ins {
+		a.arrive[in.val.Tensor] = append(a.arrive[in.val.Tensor], in)
+	}
 	slots := a.Slots(a.tiles)
 	for _, o := range a.Operands {
 		n := slots
@@ -192,6 +198,7 @@ func (l *lowering) attend(s *schedule.Schedule) {
 	a.weigh(before)
 	a.finish(before)
 	a.enter(0) // leaves what is in the LLB
+	a.inUse(a.users...)
 	l.recordStretch(l.sums, isa.L1)
 	for _, in := range l.ins {
 		if in.place != nil {
@@ -398,15 +405,26 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 	return cs
 }
 
-// l1 notes a command as a user of what the step has in the L1.
+// l1 notes a command as a user of what the step has in the L1: the first at once, the others when all are known, as
+// there may be some hundred reads.
 func (a *attending) l1(c int32) {
 	a.lowering.sums.use(c)
+	if a.users == nil {
+		a.inUse(c)
+	}
+	if a.users = append(a.users, c); len(a.users) > longList {
+		a.users = a.queues.latest(a.users)
+	}
+}
+
+// inUse notes commands as users of what the reads have in the L1.
+func (a *attending) inUse(commands ...int32) {
 	for _, in := range a.ins {
 		if in.place != nil {
-			in.place.use(c)
+			in.place.use(commands...)
 		}
 		if in.val.Level == schedule.L1 {
-			in.state.place.use(c)
+			in.state.place.use(commands...)
 		}
 	}
 }
@@ -463,12 +481,7 @@ func (a *attending) leave(st *staging) {
 // operand is the one that an input is, and the reads that have it.
 func (a *attending) operand(input int) (o *schedule.AttendedOperand, ins []*incoming) {
 	t := a.Op.Inputs[input]
-	for _, in := range a.ins {
-		if in.val.Tensor == t {
-			ins = append(ins, in)
-		}
-	}
-	return a.Of(t), ins
+	return a.Of(t), a.arrive[t]
 }
 
 // bringParts is bring for all parts of the keys, or of the values, of which the first is this input.
@@ -525,15 +538,9 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	if o.Constant {
 		loads = append(loads, a.bringConstant(o, portion, o.Element.Bytes(elements), free))
 	}
-	for _, in := range ins {
-		if in.val.Level == schedule.L1 {
-			continue
-		}
-		portion.Operand = in.operand
-		core, need, union := a.share(in, input, &at, at.j*a.tiles.Keys, (at.j+1)*a.tiles.Keys, o.Element.Bytes(elements))
-		if core > 0 {
-			loads = append(loads, a.load(in, portion, core, need, union, free, keys && !stay, &at))
-		}
+	for _, x := range a.partsOf(input, ins, &at, o.Element.Bytes(elements)) {
+		portion.Operand = x.operand
+		loads = append(loads, a.load(x.incoming, portion, x.core, x.need, x.union, free, keys && !stay, &at))
 	}
 	if len(loads) > 0 && slices.ContainsFunc(ins, func(in *incoming) bool { return in.val.Level == schedule.L1 }) {
 		loads = append(loads, a.whole...)
@@ -544,51 +551,67 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	return loads
 }
 
-// share has the bytes of a tile that a load of a value brings, from key lo to hi of a core's: bytes of the busiest
-// core, of all cores, and each once.
+// share has the bytes of a tile that a load of the only value of an operand brings, from key lo to hi of a core's:
+// bytes of the busiest core, of all cores, and each once.
 func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64) (core, need, union int64) {
-	r := in.read
-	if o, ins := a.operand(input); len(ins) == 1 {
-		core = min(bytes, r.CoreNeedBytes)
-		union = max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
-		if n := a.tiles.Slices; n > 0 && !o.IsKeys() {
-			return core, n * shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
-		} else if n > 0 {
-			every := shareOf(core, a.Shared(o, a.tiles, lo, hi), o.Within(lo, min(hi, a.Slice(a.tiles))))
-			return core, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes)),
-				max(1, shareOf(r.UnionBytes, every, max(1, r.CoreNeedBytes)))
-		}
-		if a.tiles.InTurn && input > 0 {
-			return core, a.Together(o, a.tiles, v.i, v.j, core), union
-		}
-		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
+	r, o := in.read, a.Of(in.val.Tensor)
+	core = min(bytes, r.CoreNeedBytes)
+	union = max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+	if n := a.tiles.Slices; n > 0 && !o.IsKeys() {
+		return core, n * shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
+	} else if n > 0 {
+		every := shareOf(core, a.Shared(o, a.tiles, lo, hi), o.Within(lo, min(hi, a.Slice(a.tiles))))
+		return core, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes)),
+			max(1, shareOf(r.UnionBytes, every, max(1, r.CoreNeedBytes)))
 	}
-	if a.boxes == nil {
+	if a.tiles.InTurn && input > 0 {
+		return core, a.Together(o, a.tiles, v.i, v.j, core), union
+	}
+	return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
+}
+
+// partly is what a load of a value brings of a tile: bytes of the busiest core, of all cores, and each once.
+type partly struct {
+	*incoming
+	core, need, union int64
+}
+
+// partsOf is what the values of an operand that are not in the L1 have of a tile of so many bytes.
+func (a *attending) partsOf(input int, ins []*incoming, v *visit, bytes int64) (list []partly) {
+	if a.tiler == nil {
 		for core := range a.lp.step.Cores {
-			a.boxes = append(a.boxes, a.lp.regions(a.s, core)[a.Op.Outputs[0]])
+			if box := a.lp.regions(a.s, core)[a.Op.Outputs[0]]; box.Elements() > 0 {
+				a.boxes = append(a.boxes, box)
+			}
 		}
+		a.tiler = schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
 	}
-	t := schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
-	size := a.s.Graph.Tensor(in.val.Tensor).DType.Bytes
-	var previous []model.Region
+	var boxes [][]model.Region // of each core
 	for _, box := range a.boxes {
-		if box.Elements() == 0 {
-			continue
+		if len(ins) > 1 {
+			boxes = append(boxes, a.tiler.Boxes(input, box, v.block, v.i, -1, v.j))
 		}
-		n := int64(0)
-		list := t.Boxes(input, box, v.block, v.i, -1, v.j)
-		same := len(list) == len(previous)
-		for k, b := range list {
-			n += size(b.Overlap(in.val.Region))
-			same = same && b.Equal(previous[k])
-		}
-		core, need = max(core, n), need+n
-		if !same {
-			union += n
-		}
-		previous = list
 	}
-	return core, need, min(union, r.UnionBytes)
+	for _, in := range ins {
+		x, n, size := partly{incoming: in}, int64(0), a.s.Graph.Tensor(in.val.Tensor).DType.Bytes
+		if len(ins) == 1 {
+			x.core, x.need, x.union = a.share(in, input, v, v.j*a.tiles.Keys, (v.j+1)*a.tiles.Keys, bytes)
+		}
+		for k, core := range boxes {
+			if k == 0 || !slices.EqualFunc(core, boxes[k-1], model.Region.Equal) {
+				n = 0
+				for _, b := range core {
+					n += size(b.Overlap(in.val.Region))
+				}
+				x.union = min(x.union+n, in.read.UnionBytes)
+			}
+			x.core, x.need = max(x.core, n), x.need+n
+		}
+		if in.val.Level != schedule.L1 && x.core > 0 {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // load brings a tile of a value; with once, what comes from the DDR stays in the LLB for the products, if there is

@@ -360,7 +360,8 @@ func peaks(m *cost.Model, plans [][]Segment, dtype model.DType, chips float64) (
 }
 
 // leastCommands is the least number of commands of a schedule: those that bring weights and values through the LLB from
-// the DDR and values back, a quarter of the LLB at a time at most.
+// the DDR and values back, a quarter of the LLB at a time at most; and three for each visit of an attention without a
+// mask.
 func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
 	if s.Spec.LLB == nil {
 		return 0, nil
@@ -385,7 +386,9 @@ func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
 			layer := s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Name
 			return 0, &TooLargeError{name, fmt.Sprintf("have at least %d commands of layer %q, more than %d", n, layer, maxStep)}
 		}
-		all += n
+		if all += n; st.Attending != nil && !st.Attending.Causal {
+			all += 3 * st.Attending.Visits(s.AttentionTiles(st))
+		}
 	}
 	return all, nil
 }

@@ -507,8 +507,7 @@ func (l *lowering) gather(t int64, first bool) {
 		}
 		l.pinned += need
 		for i := range s {
-			in.stage = append(in.stage,
-				l.gatherIn(in, isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), size(i)))
+			in.stage = append(in.stage, l.gatherIn(in, isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), size(i)))
 		}
 	}
 }

@@ -162,8 +162,7 @@ func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 		}
 	}
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil ||
-		weights <= s.RingBytes() {
+	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil || weights <= s.RingBytes() {
 		return 0
 	}
 	return weights

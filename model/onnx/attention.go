@@ -291,8 +291,7 @@ func (c *call) rotation(cos, sin, positions *value, n, dim int64) {
 		}
 	}
 	h := c.toHeads("x", x, n)
-	y := c.rotate("x", h.v, c.angles("cos", cos, positions, h.seq),
-		c.angles("sin", sin, positions, h.seq), dim)
+	y := c.rotate("x", h.v, c.angles("cos", cos, positions, h.seq), c.angles("sin", sin, positions, h.seq), dim)
 	if merge {
 		y = c.step("merge/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
 		c.finish("Reshape", model.Attr{Shape: x.shape, Variant: c.variant()}, operandOf(y))
@@ -480,8 +479,7 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	softcap := c.nonZero("softcap")
-	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && k.seq == v.seq && q.seq > 0 &&
-		q.seq <= k.seq {
+	if w := c.within("local_window_size", -1, -1, 1<<30); w > 0 && k.seq == v.seq && q.seq > 0 && q.seq <= k.seq {
 		c.leave("local_window_size")
 		c.windowed(q, k, v, c.in[10], w, softcap, c.variant())
 	} else {

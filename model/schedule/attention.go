@@ -181,6 +181,11 @@ func (a *Attending) Together(o *AttendedOperand, t AttentionTiles, i, j, bytes i
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
+// Visits is the number of products of scores of a core, at most.
+func (a *Attending) Visits(t AttentionTiles) int64 {
+	return a.Blocks(t) * a.Steps(t) * max(1, t.Pieces) * ceil(a.Slice(t), t.Keys)
+}
+
 // QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are
 // enough tiles of keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
@@ -448,8 +453,7 @@ func (s *Schedule) attended(st *Step) []StagePart {
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Level != L1 {
 			parts = append(parts, part(-1, w, func(t AttentionTiles) int64 {
-				return a.QuerySlots(t) * a.outSlot(t,
-					v.CoreBytes)
+				return a.QuerySlots(t) * a.outSlot(t, v.CoreBytes)
 			}))
 		}
 	}

@@ -312,8 +312,7 @@ func SpreadOver(cores Binding, box model.Region, dims []int, n int64) {
 
 // BindingsOf returns the candidate bindings of a layer on cores of a kind, of which an instance computes a box of the
 // result.
-func BindingsOf(s *Schedule, kind int, layer *Layer, out model.TensorID,
-	region model.Region) []Binding {
+func BindingsOf(s *Schedule, kind int, layer *Layer, out model.TensorID, region model.Region) []Binding {
 	cores, forbidden := CoresWithL1(s.Spec.Kind(kind)), Forbidden(s.Graph, layer.Ops, out)
 	return slices.DeleteFunc(Bindings(region, cores, s.UnevenCores), func(b Binding) bool {
 		return CheckBinding(region, b, forbidden, cores) != nil

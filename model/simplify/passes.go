@@ -26,10 +26,9 @@ type constraint struct{ pass, because string }
 var passes = []pass{
 	{"dead-code", "drops operators whose results reach no output; counts operators",
 		nil, deadCode},
-	{"fold-constants", "makes constants of operators that read nothing but constants; counts operators",
-		[]constraint{
-			{"dead-code", "results without a reader are not computed"},
-		}, foldConstants},
+	{"fold-constants", "makes constants of operators that read nothing but constants; counts operators", []constraint{
+		{"dead-code", "results without a reader are not computed"},
+	}, foldConstants},
 	{"remove-identities",
 		"drops identities, dropouts, and reshapes, casts and the like that change nothing; counts operators",
 		[]constraint{

@@ -294,8 +294,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		groups = n.Decode(r.Choice)
 	}
 	a.solved(r.Status, r.Stop, r.Objective, r.Bound, began)
-	a.Groups, a.GreedyGroups = c.base.Schedule.GroupCuts(groups),
-		c.base.Schedule.GroupCuts(c.base.Grouping)
+	a.Groups, a.GreedyGroups = c.base.Schedule.GroupCuts(groups), c.base.Schedule.GroupCuts(c.base.Grouping)
 	a.GreedyThroughputPerSecond = a.simulate(ctx, c, c.base.Schedule, nil)
 	if method == "greedy" {
 		a.ThroughputPerSecond = a.GreedyThroughputPerSecond

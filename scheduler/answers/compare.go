@@ -244,8 +244,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	if c.opt.Chunk == 0 {
 		greedy, err := scheduler.Run(ctx, net, machine, batch, r,
-			scheduler.Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven,
-				Cost: opt.Cost})
+			scheduler.Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven, Cost: opt.Cost})
 		if err != nil {
 			return nil, err
 		}

@@ -328,8 +328,7 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := s.Bindings[i].Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(
-			x.Bindings, text) {
+		if text := s.Bindings[i].Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
 	}

@@ -398,8 +398,7 @@ func (s *seeker) beginnings(list []scheduler.Recipe, chunks []int64) (starts []b
 					sliced: true, chunk: chunk})
 			}
 			for _, inPlace := range []bool{false, true} {
-				if _, own := r.Own("group"); inPlace &&
-					(large || !own && r.Pick("split") == "none") {
+				if _, own := r.Own("group"); inPlace && (large || !own && r.Pick("split") == "none") {
 					continue // it takes too long, or makes no difference
 				}
 				for _, x := range ways {
@@ -653,8 +652,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 // own is the recipe that decides what a schedule to go on from leaves open.
 func (s *seeker) own() (scheduler.Recipe, error) {
 	list := s.opt.Recipes
-	if len(list) > 0 && !slices.ContainsFunc(list,
-		func(r scheduler.Recipe) bool { return r.Name == recipes.Greedy }) {
+	if len(list) > 0 && !slices.ContainsFunc(list, func(r scheduler.Recipe) bool { return r.Name == recipes.Greedy }) {
 		return list[0], nil
 	}
 	return recipes.Lookup(recipes.Greedy)
