@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_665
+const total = 128_438
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_292
+const core = 100_286
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,14 +23,14 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7285,
+	"cmd/cli":                         7263,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
 	"examples/experiment":             78,
 	"examples/scheduler":              126,
 	"experiments":                     341,
-	"experiments/harness":             2633,
+	"experiments/harness":             2636,
 	"experiments/harness/harnesstest": 112,
 	"experiments/internal/ablation":   765,
 	"experiments/internal/beside":     338,
@@ -60,6 +60,7 @@ var budget = map[string]int{
 	"heuristics/graphturbo":           2566,
 	"heuristics/tiles":                1114,
 	"heuristics/tvm":                  497,
+	"internal/bail":                   41,
 	"internal/certificate":            619,
 	"internal/heap":                   53,
 	"internal/interp":                 533,
@@ -70,7 +71,7 @@ var budget = map[string]int{
 	"model":                           3633,
 	"model/grain":                     396,
 	"model/network":                   243,
-	"model/onnx":                      7225,
+	"model/onnx":                      7203,
 	"model/schedule":                  5910,
 	"model/schedulefile":              1533,
 	"model/simplify":                  2173,
@@ -89,18 +90,18 @@ var budget = map[string]int{
 	"systems":                         50,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
-	"systems/ansor/loops":             1106,
+	"systems/ansor/loops":             1021,
 	"systems/ansor/tuning":            648,
 	"systems/astitchgpu/fusion":       864,
 	"systems/astitchgpu/kernels":      593,
 	"systems/astitchgpu/rules":        550,
 	"systems/astitchgpu/simt":         645,
 	"systems/astitchgpu/stitch":       358,
-	"systems/astitchgpu/stitching":    876,
+	"systems/astitchgpu/stitching":    862,
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
-	"systems/exchange/stablehlo":      3860,
+	"systems/exchange/stablehlo":      3850,
 	"systems/exchange/trace":          344,
 	"systems/explore":                 811,
 	"systems/kinds":                   247,
@@ -109,7 +110,7 @@ var budget = map[string]int{
 	"systems/measured/calibration":    505,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          501,
-	"systems/mofang/balancing":        1254,
+	"systems/mofang/balancing":        1136,
 	"systems/mofang/devicepipe":       309,
 	"systems/mofang/layering":         401,
 	"systems/mofang/partition":        2576,

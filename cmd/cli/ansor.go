@@ -403,8 +403,9 @@ func scheduledKernels(ctx context.Context, file, accelerator, name string) *sche
 			return a
 		}
 	}
-	panic(failure{usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name,
-		len(a.Kernels), file)})
+	check(usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name, len(a.Kernels),
+		file))
+	return a
 }
 
 func (a *scheduledJSON) write(b *bytes.Buffer) {
@@ -483,12 +484,11 @@ func taskOf(ctx context.Context, t *tuning.Tuned, name string) *ansor.Task {
 		check(fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint,
 			t.Hardware, from.Fingerprint))
 	}
-	for _, task := range tasks {
-		if tuning.TaskName(task.Key) == name {
-			return task
-		}
+	at := slices.IndexFunc(tasks, func(task *ansor.Task) bool { return tuning.TaskName(task.Key) == name })
+	if at < 0 {
+		check(fmt.Errorf("task %s is no kernel of %s any more", name, strings.Join(t.Networks, ", ")))
 	}
-	panic(failure{fmt.Errorf("task %s is no kernel of %s any more", name, strings.Join(t.Networks, ", "))})
+	return tasks[at]
 }
 
 func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {

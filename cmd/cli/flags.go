@@ -306,7 +306,8 @@ const stepByStep = "cross-layer"
 
 // readKernels reads a file of tuned kernels, and the chunk that they are for; Ansor's commands set it.
 var readKernels = func(string) (t any, chunk int64) {
-	panic(failure{errors.New("--tuned: this program reads no tuned kernels")})
+	check(errors.New("--tuned: this program reads no tuned kernels"))
+	return nil, 0
 }
 
 // addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each

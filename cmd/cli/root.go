@@ -18,6 +18,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/suggest"
 	"github.com/dsasched/dsasched/model/onnx"
 )
@@ -40,7 +41,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 type runner func(ctx context.Context, names []string, opt experiments.Options) error
 
 func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) (err error) {
-	defer caught(&err)
+	defer bail.Caught(&err)
 	root := newRoot(experiment)
 	all := false
 	if at := slices.Index(args, "--help-all"); at >= 0 {
@@ -268,41 +269,17 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// A failure is the error that ends a command; execute returns it, and attempt.
-type failure struct{ error }
-
-// caught, deferred, makes an error of what check has thrown.
-func caught(err *error) {
-	switch f := recover().(type) {
-	case nil:
-	case failure:
-		*err = f.error
-	default:
-		panic(f)
-	}
-}
-
 // attempt runs f and returns its value, or the error that ended it.
 func attempt[T any](f func() T) (v T, err error) {
-	defer caught(&err)
+	defer bail.Caught(&err)
 	return f(), nil
 }
 
-// check ends the command if there is an error. It and its kin are for the goroutine of the command alone, where nothing
-// but deferred calls is left to do after the error.
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
+// check ends the command if there is an error, which execute returns, and attempt. try and try2 are values, or do so.
+func check(err error) { bail.Check(err) }
 
-// try is a value, or ends the command with the error in its place.
-func try[T any](v T, err error) T {
-	check(err)
-	return v
-}
+func try[T any](v T, err error) T { return bail.Of(v, err) }
 
-// try2 is try of two values.
 func try2[T, U any](v T, w U, err error) (T, U) {
 	check(err)
 	return v, w

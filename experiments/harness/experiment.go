@@ -62,13 +62,13 @@ type File struct {
 }
 
 // Single is an experiment of one cell: compute makes its result, which depends on inputs and the program alone, and
-// report writes about it.
-func Single[T any](name, description, paper string, inputs any, compute func(context.Context) (T, error),
+// report writes about it. Package bail ends compute at an error.
+func Single[T any](name, description, paper string, inputs any, compute func(context.Context) T,
 	report func(*Document, T)) Experiment {
 	e := Experiment{Name: name, Description: description, Paper: paper}
 	e.Plan = func() (*Plan, error) {
 		return &Plan{Cells: []Cell{{Key: "all", Label: name, Inputs: inputs,
-			Run: func(ctx context.Context) (any, error) { return compute(ctx) }}},
+			Run: func(ctx context.Context) (any, error) { return compute(ctx), nil }}},
 			Report: Of(func(results []T) (*Report, error) {
 				d := NewDocument(e)
 				report(d, results[0])

@@ -9,6 +9,8 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+
+	"github.com/dsasched/dsasched/internal/bail"
 )
 
 // Options are the settings of Run. The zero value is good.
@@ -180,14 +182,15 @@ func (j *job) failure() error {
 	return first
 }
 
-// Compute runs a cell. Its result passes through JSON, so that it is the same as one that was loaded.
-func Compute(ctx context.Context, c Cell) (json.RawMessage, error) {
+// Compute runs a cell, which package bail may end. Its result passes through JSON, so that it is the same as one that
+// was loaded.
+func Compute(ctx context.Context, c Cell) (data json.RawMessage, err error) {
+	defer bail.Caught(&err)
 	result, err := c.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(result)
-	if err != nil {
+	if data, err = json.Marshal(result); err != nil {
 		return nil, fmt.Errorf("the result can't be written as JSON: %w", err)
 	}
 	return data, nil

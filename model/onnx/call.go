@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -26,16 +27,16 @@ type call struct {
 }
 
 func (c *call) fail(format string, args ...any) {
-	panic(bail{fmt.Errorf(format, args...)})
+	bail.Check(fmt.Errorf(format, args...))
 }
 
 // unsupported is fail for what lies beyond the importer.
 func (c *call) unsupported(format string, args ...any) {
-	panic(bail{&notSupported{fmt.Sprintf(format, args...)}})
+	bail.Check(&notSupported{fmt.Sprintf(format, args...)})
 }
 
 func (c *call) run() (err error) {
-	defer caught(&err)
+	defer bail.Caught(&err)
 	n, r := c.node, c.row
 	if r == nil {
 		c.withoutRow()
@@ -91,7 +92,7 @@ func (c *call) run() (err error) {
 // addInput adds a value to the inputs.
 func (c *call) addInput(name string) {
 	v, err := c.value(name)
-	if check(err); v.lost {
+	if bail.Check(err); v.lost {
 		c.unsupported(lostInput)
 	}
 	c.in = append(c.in, v)
@@ -227,7 +228,7 @@ func (c *call) knownOutput(i int, l *literal) {
 		c.fail("yields shape %v, which is too large to compute here", l.shape)
 	}
 	if c.budget -= l.len() + 8; c.budget < 0 {
-		panic(bail{errKnown})
+		bail.Check(errKnown)
 	}
 	c.bind(i, &value{shape: l.shape, dtype: l.dtype, constant: true, lit: l, derived: true, id: absent})
 }
@@ -589,7 +590,7 @@ func (c *call) hollow(kind model.Kind, name string, attr model.Attr, in []arg, n
 		ts[i] = &model.Tensor{Shape: a.v.shape, DType: a.v.dtype}
 	}
 	shapes, dts, err := model.Infer(&model.Op{Kind: kind, Attr: &attr}, ts)
-	check(err)
+	bail.Check(err)
 	vs := make([]*value, len(shapes))
 	var have []int // the results with elements
 	var left []string
@@ -640,7 +641,7 @@ func (c *call) built(kind model.Kind, name string, attr model.Attr, in []arg, na
 		if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "operator") {
 			err = inner
 		}
-		panic(bail{err})
+		bail.Check(err)
 	}
 	vs := make([]*value, len(outs))
 	for i, id := range outs {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -748,7 +749,7 @@ func branch(c *call) {
 		delete(c.values, s)
 	}
 	if err != nil {
-		panic(bail{fmt.Errorf("%s: %w", name, err)})
+		bail.Check(fmt.Errorf("%s: %w", name, err))
 	}
 	for i, o := range c.node.outputs {
 		if o != "" {

@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -89,7 +90,7 @@ func constantOfShape(c *call) {
 	}
 	if n := s.Elements(); len(fill.ints)+len(fill.floats) == 1 && fits(s) && (!fill.isFloat() || n <= 1) {
 		if c.budget -= n; c.budget < 0 {
-			panic(bail{errKnown})
+			bail.Check(errKnown)
 		}
 		v.lit = fill.pick(s, make([]int64, n))
 	}

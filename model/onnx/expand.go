@@ -3,6 +3,8 @@ package onnx
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dsasched/dsasched/internal/bail"
 )
 
 // Functions of the file are replaced by their nodes before anything else reads the graph. An operator that the table
@@ -30,7 +32,7 @@ type scope struct {
 }
 
 func (m *modelProto) expand() (err error) {
-	defer caught(&err)
+	defer bail.Caught(&err)
 	e := &expander{m: m}
 	if len(m.functions) > 0 {
 		e.taken, e.calls = map[string]bool{}, map[string]int{}
@@ -99,14 +101,14 @@ func (e *expander) nodes(body []*nodeProto, s *scope, opsets map[string]int64) [
 
 func (e *expander) charge(n int) {
 	if e.m.budget -= int64(n); e.m.budget < 0 {
-		panic(bail{fmt.Errorf("with its functions expanded, %w", errBudget)})
+		bail.Check(fmt.Errorf("with its functions expanded, %w", errBudget))
 	}
 }
 
 // call returns the nodes that a call of f stands for.
 func (e *expander) call(n *nodeProto, f *functionProto) []*nodeProto {
 	fail := func(format string, args ...any) {
-		panic(bail{fmt.Errorf("node %q calls function %v: %s", n.name, f.functionKey, fmt.Sprintf(format, args...))})
+		bail.Check(fmt.Errorf("node %q calls function %v: %s", n.name, f.functionKey, fmt.Sprintf(format, args...)))
 	}
 	for i, g := range e.stack {
 		if g == f {
@@ -192,8 +194,8 @@ func (e *expander) rename(name string, s *scope) string {
 		to = fmt.Sprintf("%s.%d", base, i)
 	}
 	if len(to) > maxName {
-		panic(bail{fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…",
-			len(to), maxName, to[:80])})
+		bail.Check(fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…",
+			len(to), maxName, to[:80]))
 	}
 	e.charge(len(to)*5/4 + 64)
 	e.taken[to] = true
@@ -209,8 +211,8 @@ func (e *expander) copy(n *nodeProto, s *scope) *nodeProto {
 		c.name = s.prefix + "/" + n.name
 	}
 	if len(c.name) > maxName {
-		panic(bail{fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name),
-			maxName, c.name[:80])})
+		bail.Check(fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name),
+			maxName, c.name[:80]))
 	}
 	all := func(names []string) []string {
 		out := make([]string, len(names))

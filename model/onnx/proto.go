@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/dsasched/dsasched/internal/bail"
 )
 
 // The messages of onnx.proto, as far as the importer needs them. The numbers in
@@ -113,7 +115,7 @@ const (
 )
 
 func decodeModel(d *decoder) (m *modelProto, err error) {
-	defer caught(&err)
+	defer bail.Caught(&err)
 	m = &modelProto{opsets: map[string]int64{}, functions: map[functionKey]*functionProto{}}
 	d.fields("ModelProto", func(h field) {
 		switch h.num {
@@ -156,7 +158,7 @@ func (d *decoder) opset(h field, into map[string]int64) {
 
 func (d *decoder) function(h field, f *functionProto) {
 	d.charge(nodeBytes)
-	defer within(func() string { return fmt.Sprintf("function %q", f.name) })
+	defer bail.Within(func() string { return fmt.Sprintf("function %q", f.name) })
 	d.message(h, "FunctionProto", func(h field) {
 		switch h.num {
 		case 1:
@@ -244,7 +246,7 @@ func (d *decoder) graph(h field, g *graphProto) {
 }
 
 func (d *decoder) node(h field, n *nodeProto) {
-	defer within(func() string { return fmt.Sprintf("node %d %q", n.index, n.name) })
+	defer bail.Within(func() string { return fmt.Sprintf("node %d %q", n.index, n.name) })
 	d.message(h, "NodeProto", func(h field) {
 		switch h.num {
 		case 1:
@@ -349,7 +351,7 @@ func (d *decoder) text(h field) (s string, whole bool) {
 func (d *decoder) valueInfos(h field, list *[]*valueInfo) {
 	d.charge(infoBytes)
 	v := &valueInfo{}
-	defer within(func() string { return fmt.Sprintf("value %q", v.name) })
+	defer bail.Within(func() string { return fmt.Sprintf("value %q", v.name) })
 	*list = append(*list, v)
 	d.message(h, "ValueInfoProto", func(h field) {
 		switch h.num {
@@ -381,7 +383,7 @@ func (d *decoder) valueInfos(h field, list *[]*valueInfo) {
 
 func (d *decoder) dimension(h field, v *valueInfo) {
 	if len(v.dims) == maxRank {
-		panic(bail{errRank})
+		bail.Check(errRank)
 	}
 	d.charge(2 * labelBytes)
 	var x dim

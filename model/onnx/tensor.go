@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -68,7 +69,7 @@ type payload struct {
 
 func (d *decoder) tensor(h field, t *tensorProto) {
 	d.charge(tensorBytes)
-	defer within(func() string { return fmt.Sprintf("tensor %q", t.name) })
+	defer bail.Within(func() string { return fmt.Sprintf("tensor %q", t.name) })
 	p := payload{rawBytes: -1}
 	d.message(h, "TensorProto", func(h field) {
 		switch h.num {
@@ -98,7 +99,7 @@ func (d *decoder) tensor(h field, t *tensorProto) {
 			p.external = d.int(h) == 1
 		}
 	})
-	check(t.finish(p))
+	bail.Check(t.finish(p))
 	count := int64(len(t.ints) + len(t.floats))
 	if t.far != nil {
 		count = t.dims.Elements() // as if they were here
@@ -110,7 +111,7 @@ func (d *decoder) tensor(h field, t *tensorProto) {
 func (d *decoder) extents(h field, shape *model.Shape) {
 	d.scalars(h, protowire.VarintType, func(v uint64) {
 		if len(*shape) == maxRank {
-			panic(bail{errRank})
+			bail.Check(errRank)
 		}
 		*shape = append(*shape, int64(v))
 	})

@@ -10,6 +10,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/dsasched/dsasched/internal/bail"
 )
 
 // decoder reads the protobuf wire format from a stream, message within message, and skips what is not asked for.
@@ -58,44 +60,12 @@ func newDecoder(r io.Reader) (*decoder, error) {
 	return d, nil
 }
 
-// A bail is a panic with an error of the file; caught and within turn it into a returned error.
-type bail struct{ error }
-
-// caught is deferred by who began the work: it makes an error of a bail.
-func caught(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case bail:
-		*err = p.error
-	default:
-		panic(p)
-	}
-}
-
 // fail ends the decoding.
-func (d *decoder) fail(format string, args ...any) { panic(bail{fmt.Errorf(format, args...)}) }
-
-// check ends the work that caught waits for, if there is an error.
-func check(err error) {
-	if err != nil {
-		panic(bail{err})
-	}
-}
-
-// within is deferred by who decodes a part of the file: an error names the part.
-func within(part func() string) {
-	switch p := recover().(type) {
-	case nil:
-	case bail:
-		panic(bail{fmt.Errorf("%s: %w", part(), p.error)})
-	default:
-		panic(p)
-	}
-}
+func (d *decoder) fail(format string, args ...any) { bail.Check(fmt.Errorf(format, args...)) }
 
 func (d *decoder) charge(n int64) {
 	if d.budget -= n; d.budget < 0 {
-		panic(bail{errBudget})
+		bail.Check(errBudget)
 	}
 }
 
@@ -103,7 +73,7 @@ func (d *decoder) left() int64 { return d.end - d.pos }
 
 func (d *decoder) varint() uint64 {
 	v, err := d.tryVarint()
-	check(err)
+	bail.Check(err)
 	return v
 }
 
@@ -134,7 +104,7 @@ func (d *decoder) moved(n int, err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	check(err)
+	bail.Check(err)
 }
 
 // announced checks that n bytes are there.
@@ -149,7 +119,7 @@ func (d *decoder) skip(n int64) {
 	d.announced(n)
 	if buffered := int64(d.br.Buffered()); d.seeker != nil && n > buffered {
 		_, err := d.seeker.Seek(n-buffered, io.SeekCurrent)
-		check(err)
+		bail.Check(err)
 		d.br.Reset(d.seeker)
 		d.pos += n
 		return
@@ -201,7 +171,7 @@ func (d *decoder) fields(what string, f func(field)) {
 		if d.end == math.MaxInt64 && errors.Is(err, io.ErrUnexpectedEOF) && d.br.Buffered() == 0 {
 			return
 		}
-		check(err)
+		bail.Check(err)
 		num, typ := protowire.DecodeTag(tag)
 		if num < protowire.MinValidNumber {
 			d.fail("%s has a field with number %d", what, num)

@@ -9,11 +9,10 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/systems/ansor"
-	"github.com/dsasched/dsasched/systems/ansor/tuning"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -97,7 +96,7 @@ func (m memo) in(o ansor.Options) ansor.Options {
 
 // ablate searches kernels, each by itself, by settings; launch is left out of their times.
 func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launch float64, seeds int,
-	sets []setting) (ablated, error) {
+	sets []setting) ablated {
 	r := ablated{On: on, Found: map[string][][]float64{}, Curve: map[string][][]float64{}}
 	for n := ablationBatch; n <= s.conv; n *= 2 {
 		r.Trials = append(r.Trials, n)
@@ -108,20 +107,14 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 		}
 	}
 	for _, t := range tasks {
-		rule, err := t.Seconds(ctx, t.Rule)
-		if err != nil {
-			return r, err
-		}
+		rule := bail.Of(t.Seconds(ctx, t.Rule))
 		r.Rule, r.Bound = r.Rule+rule-launch, r.Bound+t.Floor-launch
 		known := memo{}
 		for _, set := range sets {
 			for seed := range seeds {
 				o := set.options
 				o.Trials, o.Seed, o.Batch, o.Blind = s.conv, uint64(judged+seed), ablationBatch, true
-				out, err := ansor.Tune(ctx, []*ansor.Task{t}, known.in(o))
-				if err != nil {
-					return r, err
-				}
+				out := bail.Of(ansor.Tune(ctx, []*ansor.Task{t}, known.in(o)))
 				best := out.Answers[0].Best
 				for k, n := range s.budgets() {
 					r.Found[set.name][seed][k] += best[min(n/ablationBatch, len(best)-1)] - launch
@@ -133,31 +126,23 @@ func (s study) ablate(ctx context.Context, on string, tasks []*ansor.Task, launc
 			}
 		}
 	}
-	return r, nil
+	return r
 }
 
 // ablateOperator searches the kernels of each shape of an operator.
-func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (
-	list []ablated, err error) {
-	recipe := harness.Recipe("ansor")
+func (s study) ablateOperator(ctx context.Context, c operatorClass, spec *hardware.Spec, seeds int) (list []ablated) {
 	for _, shape := range c.shapes {
-		tasks, _, err := tuning.Tasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, recipe,
-			scheduler.Options{Chunk: operatorBatch / int64(spec.Clusters)})
-		if err != nil {
-			return nil, err
-		}
-		r, err := s.ablate(ctx, c.name, tasks, spec.LaunchSeconds, seeds, operatorSettings)
-		if err != nil {
-			return nil, err
-		}
+		kernels := tasks(ctx, []network.Network{c.network(shape)}, spec, operatorBatch, "ansor",
+			operatorBatch/int64(spec.Clusters))
+		r := s.ablate(ctx, c.name, kernels, spec.LaunchSeconds, seeds, operatorSettings)
 		r.Operator = true
 		list = append(list, r)
 	}
-	return list, nil
+	return list
 }
 
 // ablateNetworks searches all kernels of networks together, for the geometric mean of their speed-ups.
-func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Task) (ablated, error) {
+func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Task) ablated {
 	mean := func(of func(i int) float64) float64 {
 		sums := make([]float64, len(tasks[0].Weights))
 		for i, t := range tasks {
@@ -167,13 +152,7 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 		}
 		return geomean(sums)
 	}
-	rules := make([]float64, len(tasks))
-	for i, t := range tasks {
-		var err error
-		if rules[i], err = t.Seconds(ctx, t.Rule); err != nil {
-			return ablated{}, err
-		}
-	}
+	rules := harness.Each(tasks, func(t *ansor.Task) float64 { return bail.Of(t.Seconds(ctx, t.Rule)) })
 	r := ablated{On: on, Found: map[string][][]float64{}}
 	r.Rule, r.Bound = mean(func(i int) float64 { return rules[i] }), mean(func(i int) float64 { return tasks[i].Floor })
 	known := memo{}
@@ -184,55 +163,41 @@ func (s study) ablateNetworks(ctx context.Context, on string, tasks []*ansor.Tas
 		for seed := range s.seeds {
 			o := set.options
 			o.Trials, o.Seed, o.Objective, o.Blind = s.trials*len(tasks), uint64(judged+seed), "f3", true
-			out, err := ansor.Tune(ctx, tasks, known.in(o))
-			if err != nil {
-				return r, err
-			}
+			out := bail.Of(ansor.Tune(ctx, tasks, known.in(o)))
 			r.Found[set.name] = append(r.Found[set.name], []float64{mean(func(i int) float64 { return out.Answers[i].Seconds })})
 		}
 	}
-	return r, nil
+	return r
 }
 
 func (s study) ablation() harness.Experiment {
 	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10",
 		func() (cells []harness.Cell) {
-			add := func(on string, run func(ctx context.Context) ([]ablated, error)) {
+			add := func(on string, run func(ctx context.Context) []ablated) {
 				cells = append(cells, s.cell(strings.NewReplacer(" ", "-", ",", "").Replace(on), nil,
-					func(ctx context.Context) (any, error) { return run(ctx) }))
+					func(ctx context.Context) any { return run(ctx) }))
 			}
-			add("conv", func(ctx context.Context) ([]ablated, error) { // the last one of ResNet-50, batch 16
+			add("conv", func(ctx context.Context) []ablated { // the last one of ResNet-50, batch 16
 				at := s
 				at.chunk, at.conv = 4, s.whole
-				tasks, err := at.tasks(ctx, "resnet50")
-				if err != nil {
-					return nil, err
-				}
-				last := 0
-				for i, t := range tasks {
+				kernels, last := at.tasks(ctx, "resnet50"), 0
+				for i, t := range kernels {
 					if len(t.Rule[0].Columns) > 0 && strings.Contains(t.Layer(0), "conv") {
 						last = i
 					}
 				}
-				r, err := at.ablate(ctx, "conv", tasks[last:last+1], 0, s.proofs, kernelSettings)
-				return []ablated{r}, err
+				return []ablated{at.ablate(ctx, "conv", kernels[last:last+1], 0, s.proofs, kernelSettings)}
 			})
 			for _, c := range operatorClasses[:s.classes] {
-				add(c.name, func(ctx context.Context) ([]ablated, error) {
-					spec := harness.Accelerator(s.hardware)
-					return s.ablateOperator(ctx, c, spec, 1)
+				add(c.name, func(ctx context.Context) []ablated {
+					return s.ablateOperator(ctx, c, harness.Accelerator(s.hardware), 1)
 				})
 			}
 			for i := range s.networks {
 				names := s.networks[:i+1]
 				on := strings.Join(names, ", ")
-				add(on, func(ctx context.Context) ([]ablated, error) {
-					tasks, err := s.tasks(ctx, names...)
-					if err != nil {
-						return nil, err
-					}
-					r, err := s.ablateNetworks(ctx, on, tasks)
-					return []ablated{r}, err
+				add(on, func(ctx context.Context) []ablated {
+					return []ablated{s.ablateNetworks(ctx, on, s.tasks(ctx, names...))}
 				})
 			}
 			return cells

@@ -13,6 +13,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -56,55 +58,32 @@ func full() study {
 }
 
 // tasks are the kernels of networks by TVM's recipe.
-func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error) {
+func (s study) tasks(ctx context.Context, names ...string) []*ansor.Task {
 	return s.kernels(ctx, "ansor", names...)
 }
 
 // kernels are the kernels of networks by a recipe, one chunk for each cluster.
-func (s study) kernels(ctx context.Context, variant string, names ...string) ([]*ansor.Task, error) {
+func (s study) kernels(ctx context.Context, variant string, names ...string) []*ansor.Task {
 	spec := harness.Accelerator(s.hardware)
-	recipe := harness.Recipe(variant)
-	var nets []network.Network
-	for _, name := range names {
-		net := harness.OpenNetwork(name)
-		nets = append(nets, net)
-	}
-	tasks, _, err := tuning.Tasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, scheduler.Options{Chunk: s.chunk})
-	return tasks, err
+	return tasks(ctx, harness.Each(names, harness.OpenNetwork), spec, s.chunk*int64(spec.Clusters), variant, s.chunk)
+}
+
+// tasks are the kernels of networks at a batch by a recipe.
+func tasks(ctx context.Context, nets []network.Network, spec *hardware.Spec, batch int64, variant string,
+	chunk int64) []*ansor.Task {
+	list, _, err := tuning.Tasks(ctx, nets, spec, batch, harness.Recipe(variant), scheduler.Options{Chunk: chunk})
+	bail.Check(err)
+	return list
 }
 
 // cell is one with the study in its inputs.
-func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) harness.Cell {
+func (s study) cell(key string, inputs any, run func(ctx context.Context) any) harness.Cell {
 	_, hash := harness.Machine(s.hardware)
 	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash,
 		"study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
-		r, err := run(ctx)
-		if err == nil {
-			err = ctx.Err() // half an answer is not kept
-		}
-		return r, err
+		r := run(ctx)
+		return r, ctx.Err() // half an answer is not kept
 	}}
-}
-
-// perNetwork has a cell for each network, of its tasks.
-func (s study) perNetwork(run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) (
-	cells []harness.Cell) {
-	for _, n := range s.networks {
-		cells = append(cells, s.cell(n, nil, s.withTasks(n, run)))
-	}
-	return cells
-}
-
-// withTasks hands a cell the tasks of a network.
-func (s study) withTasks(name string,
-	run func(ctx context.Context, name string, tasks []*ansor.Task) (any, error)) func(context.Context) (any, error) {
-	return func(ctx context.Context) (any, error) {
-		tasks, err := s.tasks(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, name, tasks)
-	}
 }
 
 // experiment has cells of one kind of result.
@@ -146,17 +125,18 @@ type operator struct {
 // ops: what tuning makes of single kernels.
 func (s study) ops() harness.Experiment {
 	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9",
-		func() []harness.Cell {
-			return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
-				out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
-				if err != nil {
-					return nil, err
-				}
-				list := harness.Each(out.Answers, func(a ansor.Answer) operator {
-					return operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor}
-				})
-				return list, nil
-			})
+		func() (cells []harness.Cell) {
+			for _, n := range s.networks {
+				cells = append(cells, s.cell(n, nil, func(ctx context.Context) any {
+					tasks := s.tasks(ctx, n)
+					out := bail.Of(ansor.Tune(ctx, tasks,
+						ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1}))
+					return harness.Each(out.Answers, func(a ansor.Answer) operator {
+						return operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor}
+					})
+				}))
+			}
+			return cells
 		}, func(d *harness.Document, results [][]operator) {
 			t := harness.Table{Title: "Kernels that gain most", Name: "ops",
 				Columns: harness.Columns("<Network", "<Kernel", "by rules, us", "searched, us", "gain, x", "bound, us")}
@@ -214,7 +194,7 @@ func (s study) match() harness.Experiment {
 			for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
 				for _, n := range s.networks {
 					cells = append(cells, s.cell(kernels[1]+"-"+n, nil,
-						func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) }))
+						func(ctx context.Context) any { return s.matches(ctx, n, kernels[0], kernels[1]) }))
 				}
 			}
 			return cells
@@ -251,26 +231,17 @@ func (s study) match() harness.Experiment {
 }
 
 // matches searches a network's kernels without their rules until they are together as fast.
-func (s study) matches(ctx context.Context, network, variant, rules string) (any, error) {
-	tasks, err := s.kernels(ctx, variant, network)
-	if err != nil {
-		return nil, err
-	}
+func (s study) matches(ctx context.Context, network, variant, rules string) matched {
+	tasks := s.kernels(ctx, variant, network)
 	sum, layers := 0.0, 0
 	for _, t := range tasks {
 		layers += len(t.Rule)
-		x, err := t.Seconds(ctx, t.Rule)
-		if err != nil {
-			return nil, err
-		}
-		sum += x * float64(t.Weights[0])
+		sum += bail.Of(t.Seconds(ctx, t.Rule)) * float64(t.Weights[0])
 	}
 	r := matched{Network: network, Rules: rules, Kernels: len(tasks), Of: 2 * s.trials * layers}
 	for seed := range s.seeds {
-		out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: r.Of, Batch: 2, Seed: uint64(seed + 1), Blind: true})
-		if err != nil {
-			return nil, err
-		}
+		out := bail.Of(ansor.Tune(ctx, tasks,
+			ansor.Options{Trials: r.Of, Batch: 2, Seed: uint64(seed + 1), Blind: true}))
 		r.Trials, r.Over = append(r.Trials, -1), append(r.Over, out.Curve[len(out.Curve)-1].Objective/sum)
 		for i, p := range out.Curve {
 			if i+1 >= len(tasks) && p.Objective <= sum { // each has had a round
@@ -284,7 +255,7 @@ func (s study) matches(ctx context.Context, network, variant, rules string) (any
 		speeds := harness.Each(r.At, func(n int) float64 { return sum / reached(out.Curve, n) })
 		r.Speeds = append(r.Speeds, speeds)
 	}
-	return r, nil
+	return r
 }
 
 type ranked struct {
@@ -301,24 +272,17 @@ type ranked struct {
 func (s study) model() harness.Experiment {
 	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11",
 		func() []harness.Cell {
-			return []harness.Cell{s.cell("model", nil, func(ctx context.Context) (any, error) {
-				tasks, err := s.tasks(ctx, s.networks...)
-				if err != nil {
-					return nil, err
-				}
+			return []harness.Cell{s.cell("model", nil, func(ctx context.Context) any {
 				r := rand.New(rand.NewPCG(1, 1))
 				var seen, four []ansor.Measured
 				var unseen, fifth [][]ansor.Measured
-				for i, t := range tasks {
+				for i, t := range s.tasks(ctx, s.networks...) {
 					var list []ansor.Measured
 					var times []float64
 					for range s.programs {
 						p := t.Random(r)
-						x, err := t.Seconds(ctx, p)
-						if err != nil {
-							return nil, err
-						}
-						list, times = append(list, ansor.Measured{Layers: t.Features(p)}), append(times, x)
+						list = append(list, ansor.Measured{Layers: t.Features(p)})
+						times = append(times, bail.Of(t.Seconds(ctx, p)))
 					}
 					for k := range list {
 						list[k].Y = slices.Min(times) / times[k]
@@ -345,7 +309,7 @@ func (s study) model() harness.Experiment {
 					rank("a fifth of the programs left out, kernel by kernel", fifth, by(known)),
 					rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
 					rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
-				}, nil
+				}
 			})}
 		}, func(d *harness.Document, results [][]ranked) {
 			t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model",
@@ -507,29 +471,20 @@ func (s study) optimal() harness.Experiment {
 	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of a kernel",
 		"asks what the paper can't", func() (cells []harness.Cell) {
 			for _, on := range []string{"small", "resnet50"} {
-				cells = append(cells, s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) (any, error) {
+				cells = append(cells, s.cell(on, []int{maxSmall, maxLarge}, func(ctx context.Context) any {
 					spec := harness.Accelerator(s.hardware)
-					recipe := harness.Recipe("ansor")
 					const batch = 16
-					var tasks []*ansor.Task
-					var err error
+					var kernels []*ansor.Task
 					limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 					if on == "small" {
-						tasks, _, err = tuning.Tasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters),
-							recipe, scheduler.Options{Chunk: 1})
-					} else if tasks, err = s.tasks(ctx, on); err == nil {
-						tasks, limit = tasks[:s.large], maxLarge
+						kernels = tasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), "ansor", 1)
+					} else {
+						kernels, limit = s.tasks(ctx, on)[:s.large], maxLarge
 						counts, seeds = counts[:min(2, len(counts))], s.seeds // trials of these take longer
 					}
-					if err != nil {
-						return nil, err
-					}
 					list := []optimum{}
-					for _, t := range tasks {
-						f, err := best(ctx, t, limit)
-						if err != nil {
-							return nil, err
-						}
+					for _, t := range kernels {
+						f := bail.Of(best(ctx, t, limit))
 						// Searches of a task share what is measured, and end where a proven best program is found.
 						known, proven := map[string]int64{}, math.Inf(-1)
 						if f.Status == milp.Optimal {
@@ -551,12 +506,7 @@ func (s study) optimal() harness.Experiment {
 										return nil
 									}})
 							enough()
-							if err == nil {
-								err = ctx.Err()
-							}
-							if err != nil {
-								return nil, err
-							}
+							bail.Check(cmp.Or(err, ctx.Err()))
 							a := out.Answers[0]
 							times, o.Rule = append(times, a.Best), a.RuleSeconds-spec.LaunchSeconds
 							fastest = min(fastest, a.Seconds)
@@ -570,7 +520,7 @@ func (s study) optimal() harness.Experiment {
 						}
 						list = append(list, o)
 					}
-					return list, nil
+					return list
 				}))
 			}
 			return cells

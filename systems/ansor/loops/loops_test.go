@@ -106,11 +106,7 @@ func TestFloors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range operatorClasses[:2] {
-			list, err := s.ablateOperator(t.Context(), c, spec, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k, a := range list {
+			for k, a := range s.ablateOperator(t.Context(), c, spec, 1) {
 				for name, seeds := range a.Found {
 					if least := slices.Min(seeds[0]); least < a.Bound*(1-1e-9) {
 						t.Errorf("%s: %s %v: %s finds %g s, no program is below %g", machine, c.name, c.shapes[k],
@@ -184,11 +180,7 @@ func TestAblation(t *testing.T) {
 	spec.DDRLink.LatencySeconds /= *faster
 	over := map[string][][]float64{}
 	for _, c := range classes {
-		list, err := s.ablateOperator(t.Context(), c, spec, max(1, *shapes))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(operatorRow(list, over))
+		t.Log(operatorRow(s.ablateOperator(t.Context(), c, spec, max(1, *shapes)), over))
 	}
 	for n, trials := range s.budgets() {
 		t.Logf("after %d trials over the whole search: %s", trials, behind(over, n))

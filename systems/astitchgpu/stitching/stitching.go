@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -114,17 +115,8 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 					if s.training {
 						read = openTraining
 					}
-					g, err := read(n.network, s.batch, method)
-					if err != nil {
-						return nil, err
-					}
-					r, err := kernels.Run(ctx, g, m, method)
-					if err != nil {
-						return nil, err
-					}
-					if err := ctx.Err(); err != nil {
-						return nil, err // half an answer is not kept
-					}
+					r := bail.Of(kernels.Run(ctx, bail.Of(read(n.network, s.batch, method)), m, method))
+					bail.Check(ctx.Err()) // half an answer is not kept
 					out := measured{Network: n.network, Method: method, Summary: r.Summary}
 					for _, k := range r.Kernels {
 						out.Barriers += k.Time.Barrier
@@ -749,7 +741,7 @@ func reductions() harness.Experiment {
 				p.Cells = append(p.Cells, harness.Cell{Key: fmt.Sprintf("%s-%dx%d", preset, s[0], s[1]),
 					Label:  fmt.Sprintf("%d x %d on %s", s[0], s[1], preset),
 					Inputs: map[string]any{"hardware": string(text), "rows": s[0], "cols": s[1]},
-					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]) }})
+					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]), nil }})
 			}
 		}
 		p.Report = harness.Of(func(list []reduction) (*harness.Report, error) { return reportReductions(plain, list) })
@@ -759,26 +751,20 @@ func reductions() harness.Experiment {
 }
 
 // reduce maps a row reduction and prices it, as a kernel of one operator.
-func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, error) {
+func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) reduction {
 	b := model.NewBuilder("reduction")
 	b.Output(b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{1}}, b.Input("x", model.F32, rows, cols)))
-	g, err := b.Build()
-	if err != nil {
-		return reduction{}, err
-	}
+	g := bail.Of(b.Build())
 	r := reduction{Hardware: m.Name, Rows: rows, Cols: cols, Wave: m.Wave(m.Start())}
 	for _, x := range []struct {
 		method string
 		to     *float64
 	}{{"xla", &r.Plain}, {"astitch", &r.Packed}} {
-		k, err := kernels.Run(ctx, g, m, x.method)
-		if err != nil {
-			return reduction{}, err
-		}
+		k := bail.Of(kernels.Run(ctx, g, m, x.method))
 		*x.to = k.Summary.Seconds
 		r.Adapted = k.Kernels[0].Groups[0].Mapping
 	}
-	return r, nil
+	return r
 }
 
 func reportReductions(e harness.Experiment, list []reduction) (*harness.Report, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -124,7 +125,9 @@ func flatten(funcs []*function) (*source, error) {
 }
 
 // failAt ends build with an error.
-func failAt(at position, op, format string, args ...any) { panic(errorAt(at, op, format, args...)) }
+func failAt(at position, op, format string, args ...any) {
+	bail.Check(errorAt(at, op, format, args...))
+}
 
 // exchange puts x w in the place of (w x)^T, which JAX prints of a layer that is mapped over a batch: what is then on
 // the right is read as weights are.
@@ -485,10 +488,7 @@ func (n *source) unite(x *flat) {
 		})
 	case "reshape", "dynamic_reshape": // follow when the batch is known
 	case "dot_general", "dot":
-		p, err := x.product()
-		if err != nil {
-			panic(err)
-		}
+		p := bail.Of(x.product())
 		b := x.in[1]
 		for i, d := range p.lb {
 			n.dims.Join(a.dims[d], b.dims[p.rb[i]])
@@ -509,10 +509,7 @@ func (n *source) unite(x *flat) {
 			}
 		}
 	case "convolution":
-		c, err := x.convolution()
-		if err != nil {
-			panic(err)
-		}
+		c := bail.Of(x.convolution())
 		n.dims.Join(a.dims[c.in[0]], y.dims[c.out[0]])
 		n.dims.Join(x.in[1].dims[c.kernel[0]], y.dims[c.out[1]])
 	case "reduce":

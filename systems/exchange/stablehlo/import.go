@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/safefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -70,15 +71,7 @@ type builder struct {
 }
 
 func build(title, src string, opt Options) (g *model.Graph, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case *Error:
-			g, err = nil, p
-		default:
-			panic(p)
-		}
-	}()
+	defer bail.Caught(&err)
 	funcs, err := parse(src)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -24,20 +25,14 @@ const (
 )
 
 // trainRate is the number of images a device trains on in a second.
-func trainRate(name string, n *chips.Server, batch int) (float64, error) {
-	net, err := network.Open(name, network.Options{DType: model.F32})
-	if err != nil {
-		return 0, err
-	}
-	c, err := balance.NewChain(net, n, batch, 0)
-	if err != nil {
-		return 0, err
-	}
+func trainRate(name string, n *chips.Server, batch int) float64 {
+	net := bail.Of(network.Open(name, network.Options{DType: model.F32}))
+	c := bail.Of(balance.NewChain(net, n, batch, 0))
 	seconds := 0.0
 	for _, l := range c.Costs {
 		seconds += l.Forward.At(batch) + l.Backward.At(batch)
 	}
-	return float64(batch) / seconds, nil
+	return float64(batch) / seconds
 }
 
 // loading is the data side of training at a rate.
@@ -80,30 +75,19 @@ func threads(name, net string, figure, published int) harness.Experiment {
 	}{net, machine, loadingDevices, deviceBatch}
 	return harness.Single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net),
 		fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
-		func(context.Context) (threadTable, error) {
-			n, err := chips.Load(machine)
-			if err != nil {
-				return threadTable{}, err
-			}
-			rate, err := trainRate(net, n, deviceBatch)
-			if err != nil {
-				return threadTable{}, err
-			}
-			t := threadTable{Model: net, Train: loadingDevices * rate}
+		func(context.Context) threadTable {
+			n := bail.Of(chips.Load(machine))
+			t := threadTable{Model: net, Train: loadingDevices * trainRate(net, n, deviceBatch)}
 			l := loading(n, t.Train, loadingDevices*deviceBatch)
 			for _, s := range l.Speedups {
 				const batches = 20
-				q, err := devicepipe.Loading{Threads: s.Threads, ItemSeconds: l.ItemSeconds * float64(s.Threads) / s.Factor,
-					Room: queued * l.Batch, Batch: l.Batch, TrainSeconds: l.TrainSeconds, Batches: batches}.Simulate()
-				if err != nil {
-					return t, err
-				}
+				q := bail.Of(devicepipe.Loading{Threads: s.Threads, ItemSeconds: l.ItemSeconds * float64(s.Threads) / s.Factor,
+					Room: queued * l.Batch, Batch: l.Batch, TrainSeconds: l.TrainSeconds, Batches: batches}.Simulate())
 				t.Rows = append(t.Rows, threadRow{s.Threads, s.Factor / l.ItemSeconds, float64(l.Batch) / l.BatchSeconds(s),
 					float64(s.Threads) * n.Host.WattsPerThread, q})
 			}
-			best, err := pipelining.Threads(l)
-			t.Mofang, t.Scan = choose(l).Threads, best.Threads
-			return t, err
+			t.Mofang, t.Scan = choose(l).Threads, bail.Of(pipelining.Threads(l)).Threads
+			return t
 		},
 		func(d *harness.Document, t threadTable) {
 			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model,
@@ -170,16 +154,13 @@ func largestGain(rows []rateRow) float64 {
 func scaling() harness.Experiment {
 	return harness.Single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all",
 		paper+"§3.2 and Fig. 15", machine,
-		func(context.Context) (rows []rateRow, err error) {
-			n, err := chips.Load(machine)
-			if err != nil {
-				return nil, err
-			}
-			rate, err := trainRate("resnet50", n, deviceBatch)
+		func(context.Context) (rows []rateRow) {
+			n := bail.Of(chips.Load(machine))
+			rate := trainRate("resnet50", n, deviceBatch)
 			for devices := 1; devices <= n.Devices; devices *= 2 {
 				rows = append(rows, compare(n, devices, float64(devices)*rate, devices*deviceBatch))
 			}
-			return rows, err
+			return rows
 		},
 		func(d *harness.Document, rows []rateRow) {
 			rateTable(d, "Training ResNet-50", "Devices", rows)
@@ -192,19 +173,13 @@ func scaling() harness.Experiment {
 func batches() harness.Experiment {
 	return harness.Single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all",
 		paper+"§3.2 and Fig. 16", machine,
-		func(context.Context) (rows []rateRow, err error) {
-			n, err := chips.Load(machine)
-			if err != nil {
-				return nil, err
-			}
+		func(context.Context) (rows []rateRow) {
+			n := bail.Of(chips.Load(machine))
 			for batch := 2; batch <= 256; batch *= 2 {
-				rate, err := trainRate("resnet50", n, batch)
-				if err != nil {
-					return nil, err
-				}
+				rate := trainRate("resnet50", n, batch)
 				rows = append(rows, compare(n, batch, float64(n.Devices)*rate, n.Devices*batch))
 			}
-			return rows, nil
+			return rows
 		},
 		func(d *harness.Document, rows []rateRow) {
 			rateTable(d, "Training ResNet-50 on 16 devices", "Batch of a device", rows)

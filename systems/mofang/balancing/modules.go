@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
 	"github.com/dsasched/dsasched/systems/mofang/streams"
@@ -43,25 +44,17 @@ func moduleOperators() []streams.Operator {
 
 // iosOperators are the convolutions of IOS's example (MLSys 2021, Fig. 2), whose letters it has with b and c
 // exchanged: 384 channels of 15 x 15 each, 3 x 3 windows, to 384, 768, 384 and 768 channels; b waits for a.
-func iosOperators(efficiency float64) (*streams.Device, []streams.Operator, error) {
-	spec := harness.Accelerator("v100")
-	d, err := streams.NewDevice(spec, efficiency)
-	if err != nil {
-		return nil, nil, err
-	}
+func iosOperators(efficiency float64) (*streams.Device, []streams.Operator) {
+	d := bail.Of(streams.NewDevice(harness.Accelerator("v100"), efficiency))
 	d.LaunchSeconds = 0 // contained in the fitted efficiency
 	const size, channels, window = 15 * 15, 384, 9
 	var ops []streams.Operator
 	for i, out := range []int64{384, 768, 384, 768} {
 		bytes := 4 * (size*channels + channels*window*out + size*out)
-		op, err := d.Product(string(rune('a'+i)), 1, size, out, channels*window, "f32", bytes)
-		if err != nil {
-			return nil, nil, err
-		}
-		ops = append(ops, op)
+		ops = append(ops, bail.Of(d.Product(string(rune('a'+i)), 1, size, out, channels*window, "f32", bytes)))
 	}
 	ops[1].After = []int{0}
-	return d, ops, nil
+	return d, ops
 }
 
 // A ran is one way to run a module.
@@ -84,12 +77,8 @@ type bar struct {
 	End  float64 `json:"end_s"`
 }
 
-func runModule(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator,
-	method string) (ran, error) {
-	l, err := balance.LayerOperators(ctx, name, m, ops, method, balance.LayerOptions{})
-	if err != nil {
-		return ran{}, err
-	}
+func runModule(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator, method string) ran {
+	l := bail.Of(balance.LayerOperators(ctx, name, m, ops, method, balance.LayerOptions{}))
 	r := ran{Name: name, Total: l.Seconds}
 	for _, layer := range l.Layers {
 		r.Layers = append(r.Layers, strings.Join(layer.Operators, ""))
@@ -102,7 +91,7 @@ func runModule(ctx context.Context, name string, m *streams.Machine, ops []strea
 			r.Phases = append(r.Phases, x)
 		}
 	}
-	return r, nil
+	return r
 }
 
 // ganttOf draws the operators of each way to run a module; what others have drawn already is named there.
@@ -157,7 +146,7 @@ func module(name string, figure int) harness.Experiment {
 	what := map[int]string{17: "greedily", 18: "greedily after merging equal convolutions", 19: "in layers"}[figure]
 	return harness.Single(name, "a module of Inception-v3 on a V100, scheduled "+what,
 		fmt.Sprintf("%s§3.3 and Fig. %d", paper, figure), figure,
-		func(ctx context.Context) (ran, error) {
+		func(ctx context.Context) ran {
 			ops := moduleOperators()
 			if figure == 18 {
 				for _, i := range []int{0, 1, 3} {
@@ -210,19 +199,13 @@ func inception() harness.Experiment {
 	return harness.Single("mofang-inception",
 		"IOS's example beside the module of Figs. 17 to 19: one by one, greedily, by Mofang, exactly",
 		paper+"§3.3; IOS (MLSys 2021), Fig. 2", "v100",
-		func(ctx context.Context) (runs []ran, err error) {
-			full, ops, err := iosOperators(1)
-			if err != nil {
-				return nil, err
-			}
+		func(ctx context.Context) (runs []ran) {
+			full, ops := iosOperators(1)
 			alone := 0.0
 			for i := range ops {
 				alone += full.Alone(&ops[i])
 			}
-			d, ops, err := iosOperators(min(1, alone/iosSequential))
-			if err != nil {
-				return nil, err
-			}
+			d, ops := iosOperators(min(1, alone/iosSequential))
 			for _, x := range []struct {
 				name string
 				m    *streams.Machine
@@ -230,14 +213,10 @@ func inception() harness.Experiment {
 			}{{"IOS", &d.Machine, ops}, {"Mofang", &moduleMachine, moduleOperators()}} {
 				for _, m := range [][2]string{{"sequential", "one by one"}, {"greedy", "greedily"}, {"mofang", "in layers"},
 					{"exact", "exactly"}} {
-					r, err := runModule(ctx, x.name+": "+m[1], x.m, x.ops, m[0])
-					if err != nil {
-						return nil, err
-					}
-					runs = append(runs, r)
+					runs = append(runs, runModule(ctx, x.name+": "+m[1], x.m, x.ops, m[0]))
 				}
 			}
-			return runs, nil
+			return runs
 		},
 		func(d *harness.Document, runs []ran) {
 			phaseTable(d, runs)

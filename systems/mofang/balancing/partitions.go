@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
@@ -80,27 +81,14 @@ func partitions() harness.Experiment {
 			Batch, Devices int
 			Server         string
 		}{sizes, trained, trainedBatch, trainedDevices, machine},
-		func(ctx context.Context) (rows []divided, err error) {
+		func(ctx context.Context) (rows []divided) {
 			problems := harness.Each(sizes, func(size [2]int) *partition.Problem {
 				return pipelineGraph(size[0], size[1], 1)
 			})
-			n, err := chips.Load(machine)
-			if err != nil {
-				return nil, err
-			}
+			n := bail.Of(chips.Load(machine))
 			for _, name := range trained {
-				net, err := network.Open(name, network.Options{DType: model.F32})
-				if err != nil {
-					return nil, err
-				}
-				g, err := net.Graph(trainedBatch)
-				if err != nil {
-					return nil, err
-				}
-				p, err := balance.Division(g, n, trainedDevices, 0)
-				if err != nil {
-					return nil, err
-				}
+				net := bail.Of(network.Open(name, network.Options{DType: model.F32}))
+				p := bail.Of(balance.Division(bail.Of(net.Graph(trainedBatch)), n, trainedDevices, 0))
 				p.Name = name + ", training"
 				problems = append(problems, p)
 			}
@@ -110,10 +98,7 @@ func partitions() harness.Experiment {
 					if m.NeedsSolver {
 						continue
 					}
-					r, err := partition.Solve(ctx, p, m.Name, partition.Options{})
-					if err != nil {
-						return nil, err
-					}
+					r := bail.Of(partition.Solve(ctx, p, m.Name, partition.Options{}))
 					row.Loads[m.Name] = r.MaxLoad
 					if m.Name == "exact" {
 						row.Bound, row.Proven, row.Ideals = r.Bound, r.Status == milp.Optimal, r.Ideals
@@ -121,7 +106,8 @@ func partitions() harness.Experiment {
 				}
 				rows = append(rows, row)
 			}
-			return rows, ctx.Err()
+			bail.Check(ctx.Err())
+			return rows
 		},
 		func(d *harness.Document, rows []divided) {
 			t := harness.Table{Title: "Largest load of a device", Name: "loads",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/systems/mofang"
 	"github.com/dsasched/dsasched/systems/mofang/devicepipe"
@@ -31,22 +32,19 @@ type stretch struct {
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
 	return harness.Single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro),
 		fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
-		func(context.Context) (simulated, error) {
+		func(context.Context) simulated {
 			s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(stages, micro, true)}
 			for i := range stages {
 				s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprint("stage ", i+1), ForwardSeconds: 1,
 					BackwardSeconds: 2})
 			}
-			r, err := devicepipe.Simulate(s, devicepipe.Power{})
-			if err != nil {
-				return simulated{}, err
-			}
+			r := bail.Of(devicepipe.Simulate(s, devicepipe.Power{}))
 			out := simulated{stages, micro, r, make([][]stretch, stages)}
 			for _, run := range r.Runs {
 				out.Rows[run.Stage] = append(out.Rows[run.Stage],
 					stretch{run.Start, run.End, run.Backward, fmt.Sprint(run.MicroBatch)})
 			}
-			return out, nil
+			return out
 		},
 		func(d *harness.Document, v simulated) {
 			formula := float64(v.Stages-1) / float64(v.MicroBatches+v.Stages-1)
@@ -89,20 +87,16 @@ func microBatches() harness.Experiment {
 	return harness.Single("mofang-micro",
 		"micro-batches for 2 to 64 stages by bisection, by trying all and by formula, and stages of Fig. 11",
 		paper+"§2.4, Table 4 and Fig. 11", [3]int{batch, device, most},
-		func(context.Context) (rows []microRow, err error) {
+		func(context.Context) (rows []microRow) {
 			for p := 2; p <= most; p++ {
 				r := microRow{Stages: p}
 				r.Bisection, _ = mofang.MicroBatches(p, batch, mofang.Loss(batch, device))
-				if r.Scan, err = pipelining.MicroBatches(p, batch, device); err != nil {
-					return nil, err
-				}
-				if r.Formula, err = pipelining.ClosedForm(p, batch, device); err != nil {
-					return nil, err
-				}
+				r.Scan = bail.Of(pipelining.MicroBatches(p, batch, device))
+				r.Formula = bail.Of(pipelining.ClosedForm(p, batch, device))
 				r.Idle = float64(p-1) / float64(r.Scan+p-1)
 				rows = append(rows, r)
 			}
-			return rows, nil
+			return rows
 		},
 		func(d *harness.Document, rows []microRow) {
 			t := harness.Table{Title: fmt.Sprintf("Micro-batches of a batch of %d on devices that take %d at a time", batch,

@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/systems/mofang"
 	"github.com/dsasched/dsasched/systems/mofang/balance"
@@ -26,40 +27,16 @@ type staged struct {
 	Proven    bool    `json:"proven"` // the exact plan
 }
 
-func stage(ctx context.Context, name string, devices int) (s staged, err error) {
-	s = staged{Model: name, Devices: devices, Proven: true}
-	net, err := network.Open(name, network.Options{})
-	if err != nil {
-		return s, err
+func stage(ctx context.Context, name string, devices int) staged {
+	net := bail.Of(network.Open(name, network.Options{}))
+	chain := bail.Of(balance.NewChain(net, bail.Of(chips.Load(machine)), deviceBatch, 0))
+	plan := func(method string) *balance.Pipeline {
+		return bail.Of(chain.Pipeline(ctx, devices, method, balance.PipelineOptions{}))
 	}
-	server, err := chips.Load(machine)
-	if err != nil {
-		return s, err
-	}
-	chain, err := balance.NewChain(net, server, deviceBatch, 0)
-	if err != nil {
-		return s, err
-	}
-	plan := func(method string, seconds *float64) *balance.Pipeline {
-		if err != nil {
-			return nil
-		}
-		var p *balance.Pipeline
-		if p, err = chain.Pipeline(ctx, devices, method, balance.PipelineOptions{}); err == nil {
-			*seconds = p.Simulated.Seconds
-			s.Proven = s.Proven && (method != "exact" || p.Status == milp.Optimal)
-		}
-		return p
-	}
-	gpipe, own := plan("gpipe", &s.GPipe), plan("mofang", &s.Mofang)
-	plan("exact", &s.Exact)
-	if err != nil {
-		return s, err
-	}
+	gpipe, own, exact := plan("gpipe"), plan("mofang"), plan("exact")
 	idle := func(p *balance.Pipeline) float64 { // of all devices, those without a stage among them
 		return 1 - (1-p.Simulated.IdleShare)*float64(len(p.Stages))/float64(devices)
 	}
-	s.Idle, s.GPipeIdle = idle(own), idle(gpipe)
 	b, _ := mofang.MicroBatches(devices, deviceBatch, mofang.Loss(deviceBatch, balance.DeviceBatch))
 	var seconds []float64
 	for _, c := range chain.Costs {
@@ -69,8 +46,9 @@ func stage(ctx context.Context, name string, devices int) (s staged, err error) 
 	parts := harness.Each(mofang.Balanced(seconds, devices), func(r [2]int) pipelining.Part {
 		return pipelining.Part{From: r[0], To: r[1]}
 	})
-	s.Linear = pipelining.Measure(chain.Costs, parts, deviceBatch, b).BatchSeconds
-	return s, nil
+	return staged{Model: name, Devices: devices, GPipe: gpipe.Simulated.Seconds,
+		Linear: pipelining.Measure(chain.Costs, parts, deviceBatch, b).BatchSeconds, Mofang: own.Simulated.Seconds,
+		Exact: exact.Simulated.Seconds, Idle: idle(own), GPipeIdle: idle(gpipe), Proven: exact.Status == milp.Optimal}
 }
 
 func pipelines() harness.Experiment {
@@ -78,17 +56,13 @@ func pipelines() harness.Experiment {
 	return harness.Single("mofang-pipelines",
 		"a training batch on 2 to 8 devices: Mofang's stages beside GPipe's and the best",
 		paper+"§2.4, §3.4 and Figs. 20 and 21", []any{models, devices, deviceBatch},
-		func(ctx context.Context) (rows []staged, err error) {
+		func(ctx context.Context) (rows []staged) {
 			for _, name := range models {
 				for _, n := range devices {
-					r, err := stage(ctx, name, n)
-					if err != nil {
-						return nil, err
-					}
-					rows = append(rows, r)
+					rows = append(rows, stage(ctx, name, n))
 				}
 			}
-			return rows, nil
+			return rows
 		},
 		func(d *harness.Document, rows []staged) {
 			t := harness.Table{Title: fmt.Sprintf("A batch of %d in GPipe's order, ms", deviceBatch), Name: "stages",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/chips"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -50,37 +51,20 @@ type use struct {
 	Utilization float64 `json:"utilization"`
 }
 
-func measureGain(ctx context.Context, name string, batch int64) (g gain, err error) {
-	net, err := network.Open(name, network.Options{DType: model.F32})
-	if err != nil {
-		return g, err
-	}
-	graph, err := net.Graph(batch)
-	if err != nil {
-		return g, err
-	}
-	spec := harness.Accelerator("v100")
-	d, err := streams.NewDevice(spec, 0)
-	if err != nil {
-		return g, err
-	}
-	ops, _, err := streams.Operators(graph, d)
-	if err != nil {
-		return g, err
-	}
+func measureGain(ctx context.Context, name string, batch int64) (g gain) {
+	net := bail.Of(network.Open(name, network.Options{DType: model.F32}))
+	d := bail.Of(streams.NewDevice(harness.Accelerator("v100"), 0))
+	ops, _, err := streams.Operators(bail.Of(net.Graph(batch)), d)
+	bail.Check(err)
 	g.Model, g.Batch, g.Operators = name, batch, len(ops)
 	all := make([]int, len(ops))
 	for i := range all {
 		all[i] = i
 	}
-	layered, err := balance.LayerOperators(ctx, name, &d.Machine, ops, "mofang", balance.LayerOptions{})
-	if err != nil {
-		return g, err
+	by := func(method string) *balance.Layering {
+		return bail.Of(balance.LayerOperators(ctx, name, &d.Machine, ops, method, balance.LayerOptions{}))
 	}
-	exact, err := balance.LayerOperators(ctx, name, &d.Machine, ops, "exact", balance.LayerOptions{})
-	if err != nil {
-		return g, err
-	}
+	layered, exact := by("mofang"), by("exact")
 	g.Sequential, g.Greedy, g.Layered, g.Exact, g.Proven = layered.Sequential, layered.Greedy, layered.Seconds,
 		exact.Seconds, exact.Bound >= exact.Seconds*(1-1e-9)
 	g.Tried, g.Kept = layered.Tried, layered.Kept
@@ -104,7 +88,7 @@ func measureGain(ctx context.Context, name string, batch int64) (g gain, err err
 	g.PipelinedMean = busy / g.Pipelined
 	g.GreedyLow, g.GreedyHigh, g.GreedyMean, g.GreedyCurve = summary(d.Run(ops, all, streams.SideBySide))
 	g.LayeredLow, g.LayeredHigh, g.LayeredMean, g.LayeredCurve = summary(phases)
-	return g, nil
+	return g
 }
 
 func summary(phases []streams.Phase) (low, high, mean float64, curve []use) {
@@ -124,18 +108,15 @@ func gains() harness.Experiment {
 	models := []string{"resnet50", "inception-v3", "nasnet-mobile", "resnext50-32x4d"}
 	return harness.Single("mofang-fig22", "four networks on a V100: greedy, layered, layered and pipelined, beside exact layers",
 		paper+"§2.3, §3.4, Table 3 and Fig. 22", models,
-		func(ctx context.Context) (rows []gain, err error) {
+		func(ctx context.Context) (rows []gain) {
 			for _, name := range models {
 				for _, batch := range gainBatches {
-					g, err := measureGain(ctx, name, batch)
-					if err != nil {
-						return nil, err
-					}
+					g := measureGain(ctx, name, batch)
 					g.GreedyCurve, g.LayeredCurve = nil, nil
 					rows = append(rows, g)
 				}
 			}
-			return rows, nil
+			return rows
 		},
 		func(d *harness.Document, rows []gain) {
 			n, err := chips.Load(machine)
@@ -211,7 +192,7 @@ const (
 func utilization() harness.Experiment {
 	return harness.Single("mofang-fig23", "how busy a V100 is with Inception-v3, greedily and in layers",
 		paper+"§3.5 and Fig. 23", "inception-v3",
-		func(ctx context.Context) (gain, error) { return measureGain(ctx, "inception-v3", trainBatch) },
+		func(ctx context.Context) gain { return measureGain(ctx, "inception-v3", trainBatch) },
 		func(d *harness.Document, g gain) {
 			t := harness.Table{Title: "Share of the device that is busy", Name: "utilization",
 				Columns: harness.Columns("<Schedule", "Least %", "Mean %", "Most %")}
@@ -278,15 +259,8 @@ type energyTable struct {
 func energy() harness.Experiment {
 	return harness.Single("mofang-fig24", "time and energy of training Inception-v3: greedy, layered, layered and pipelined",
 		paper+"§3.6 and Fig. 24", machine,
-		func(ctx context.Context) (t energyTable, err error) {
-			n, err := chips.Load(machine)
-			if err != nil {
-				return t, err
-			}
-			g, err := measureGain(ctx, "inception-v3", trainBatch)
-			if err != nil {
-				return t, err
-			}
+		func(ctx context.Context) (t energyTable) {
+			n, g := bail.Of(chips.Load(machine)), measureGain(ctx, "inception-v3", trainBatch)
 			const passes = 3 // forward, and two gradients
 			joule := func(curve []use) float64 {
 				uses := harness.Each(curve, func(u use) mofang.Use {
@@ -300,7 +274,7 @@ func energy() harness.Experiment {
 			t.ThreadsBefore, t.ThreadsAfter = n.Host.Threads, 48
 			t.HostBefore = float64(t.ThreadsBefore) * n.Host.WattsPerThread
 			t.HostLess = 1 - float64(t.ThreadsAfter)/float64(t.ThreadsBefore)
-			return t, nil
+			return t
 		},
 		func(d *harness.Document, t energyTable) {
 			table := harness.Table{Title: fmt.Sprintf("A training step at batch %d on one device", trainBatch), Name: "energy",
