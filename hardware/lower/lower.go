@@ -397,6 +397,9 @@ func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
 func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 	own := *e
 	own.cluster, own.alike = cluster, alike
+	for _, seg := range segments {
+		defer seg.Schedule.Index()()
+	}
 	return own.run(segments)
 }
 

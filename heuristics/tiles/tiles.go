@@ -185,9 +185,8 @@ func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
 	b.Add(int64(st.Kind))
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
 		int64(p.To), p.Deep, p.Most, p.Data, p.Ring, p.Home, p.Shared, p.LLB, int64(len(p.Extra)))
-	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load,
-		p.Gap, p.Machine.Simple,
-		p.Machine.Special, p.Machine.Move, p.Head} {
+	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load, p.Gap,
+		p.Machine.Simple, p.Machine.Special, p.Machine.Move, p.Head} {
 		b.Add(int64(math.Float64bits(x)))
 	}
 	for _, x := range p.Extra {
@@ -275,7 +274,6 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 		return nil, err
 	}
 	var of tiling.Blocks
-	launch := t.d.Spec.LaunchSeconds
 	measure := func(b tiling.Blocks) error {
 		for {
 			n, after, err := t.fitting(ctx, i, p, b, least)
@@ -285,9 +283,8 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 			if n != nil && after < least {
 				best, least, of = n, after, b
 			}
-			expected := p.Time(&b)
 			limit := float64(min(after, least)) * 1e-12
-			if n == nil || (expected+launch)*stalls > limit || !p.SmallerLoads(&b) {
+			if n == nil || (p.Time(&b)+t.d.Spec.LaunchSeconds)*stalls > limit || !p.SmallerLoads(&b) {
 				return nil
 			}
 		}
@@ -314,11 +311,11 @@ const mostNear = 4
 // as it does: between these the closed form can't tell which is the fastest.
 func near(p *tiling.Problem, b tiling.Blocks) []tiling.Blocks {
 	list := slices.DeleteFunc(p.Neighbours(b), func(x tiling.Blocks) bool { return x.Cores != b.Cores })
-	slices.SortStableFunc(list, func(x, y tiling.Blocks) int {
-		tx := p.Time(&x)
-		ty := p.Time(&y)
-		return cmp.Compare(tx, ty)
-	})
+	times := make(map[tiling.Blocks]float64, len(list))
+	for i := range list {
+		times[list[i]] = p.Time(&list[i])
+	}
+	slices.SortStableFunc(list, func(x, y tiling.Blocks) int { return cmp.Compare(times[x], times[y]) })
 	list = slices.Compact(list)
 	return list[:min(len(list), mostNear)]
 }
@@ -330,8 +327,7 @@ const stalls = 1.03
 // fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none
 // does.
 func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks, limit int64) (
-	*schedule.Nest, int64,
-	error) {
+	*schedule.Nest, int64, error) {
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
 		n := t.nest(&t.d.Schedule.Steps[i], p, b)

@@ -252,6 +252,7 @@ const stretch = 64
 
 // Index lets Near answer at once, until undo is called. Levels and lifetimes must not change meanwhile.
 func (s *Schedule) Index() (undo func()) {
+	was := s.near
 	s.near = make([][]int, len(s.Steps)/stretch+1)
 	for k := range s.Values {
 		if v := &s.Values[k]; v.Level != DDR {
@@ -260,7 +261,7 @@ func (s *Schedule) Index() (undo func()) {
 			}
 		}
 	}
-	return func() { s.near = nil }
+	return func() { s.near = was }
 }
 
 // Near gives values, in ascending order, among them all that are alive at step i in the L1 or the LLB.
