@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -112,7 +113,7 @@ func two(decision string) [2]scheduler.Recipe {
 }
 
 // predict is the time of one way.
-func (p *pair) predict(ctx context.Context, way int) (seconds float64, err error) {
+func (p *pair) predict(ctx context.Context, way int) float64 {
 	recipe := two(p.Decision)[way]
 	if p.Decision == ownProducts {
 		return p.product(ctx, recipe, [2]schedule.Level{schedule.DDR, schedule.L1}[way])
@@ -124,35 +125,21 @@ func (p *pair) predict(ctx context.Context, way int) (seconds float64, err error
 	case p.Decision == headAttention && way == 0:
 		r.Remark = packed
 	}
-	spec, err := r.machine()
-	if err != nil {
-		return 0, err
-	}
-	made, err := r.simulate(ctx, spec, recipe)
-	if err != nil {
-		return 0, err
-	}
+	made := r.simulate(ctx, bail.Of(r.machine()), recipe)
 	if made.Error != "" {
-		return 0, fmt.Errorf("%s on %s by %s: %s", p.Case, p.Machine, recipe.Name, made.Error)
+		bail.Check(fmt.Errorf("%s on %s by %s: %s", p.Case, p.Machine, recipe.Name, made.Error))
 	}
-	return made.Seconds, nil
+	return made.Seconds
 }
 
 // product is the time of a product alone whose rows an operator before it makes, and whose result another reads, both
 // at a level.
-func (p *pair) product(ctx context.Context, recipe scheduler.Recipe, level schedule.Level) (float64, error) {
+func (p *pair) product(ctx context.Context, recipe scheduler.Recipe, level schedule.Level) float64 {
 	var m, k, n int64
 	if _, err := fmt.Sscanf(p.Case, "matmul %dx%dx%d", &m, &k, &n); err != nil {
-		return 0, fmt.Errorf("case %q is not known", p.Case)
+		bail.Check(fmt.Errorf("case %q is not known", p.Case))
 	}
-	dt, err := model.ParseDType(p.Type)
-	if err != nil {
-		return 0, err
-	}
-	spec, err := p.machine()
-	if err != nil {
-		return 0, err
-	}
+	dt := bail.Of(model.ParseDType(p.Type))
 	net := network.Network{Name: "product", Graph: func(rows int64) (*model.Graph, error) {
 		b := model.NewBuilder("product")
 		made := b.Op("Relu", "made", model.Attr{}, b.Input("x", dt, rows, k))
@@ -160,21 +147,15 @@ func (p *pair) product(ctx context.Context, recipe scheduler.Recipe, level sched
 		b.Output(b.Op("MatMul", "read", model.Attr{}, y, b.Param("v", dt, n, 64)))
 		return b.Build()
 	}}
-	made, err := scheduler.Run(ctx, net, spec, m, recipe, scheduler.Options{Chunk: m})
-	if err != nil {
-		return 0, err
-	}
+	made := bail.Of(scheduler.Run(ctx, net, bail.Of(p.machine()), m, recipe, scheduler.Options{Chunk: m}))
 	for i := range made.Schedule.Values {
 		if v := &made.Schedule.Values[i]; v.Def >= 0 && v.Level != level && !made.Schedule.Graph.IsOutput(v.Tensor) {
-			return 0, fmt.Errorf("%s by %s: a value is at level %v, expected %v", p.Case, recipe.Name, v.Level, level)
+			bail.Check(fmt.Errorf("%s by %s: a value is at level %v, expected %v", p.Case, recipe.Name, v.Level, level))
 		}
 	}
-	list, err := made.Kernels(ctx)
-	if err != nil {
-		return 0, err
-	}
+	list := bail.Of(made.Kernels(ctx))
 	i := slices.IndexFunc(list, func(k scheduler.Kernel) bool { return k.Layer == "product" })
-	return list[i].Seconds, nil
+	return list[i].Seconds
 }
 
 func gains() harness.Experiment {
@@ -221,11 +202,7 @@ func planGains(list []pair, quick bool) *harness.Plan {
 				done := slices.Clone(g)
 				for i := range done {
 					for way := range 2 {
-						seconds, err := done[i].predict(ctx, way)
-						if err != nil {
-							return nil, err
-						}
-						done[i].Predicted[way] = harness.Round(seconds)
+						done[i].Predicted[way] = harness.Round(done[i].predict(ctx, way))
 					}
 				}
 				return done, nil

@@ -91,7 +91,7 @@ func (s study) plan() (*harness.Plan, error) {
 				Variant      scheduler.Recipe `json:"variant"`
 				Largest      int64            `json:"largest"`
 			}{g.Rows, hash, pick, largest},
-			Run: func(ctx context.Context) (any, error) { return g.predict(ctx, pick) }})
+			Run: func(ctx context.Context) (any, error) { return g.predict(ctx, pick), nil }})
 	}
 	buffers, err := s.planRTL(pl)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 					HardwareHash string `json:"hardware_sha256"`
 					Leaves       int    `json:"leaves"`
 				}{hash, leaves},
-				Run: func(ctx context.Context) (any, error) { return predictRTL(ctx, groups[i], pick) }})
+				Run: func(ctx context.Context) (any, error) { return predictRTL(ctx, groups[i], pick), nil }})
 		}
 		groups[i] = append(groups[i], r)
 	}
@@ -162,9 +162,8 @@ func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
 }
 
 // predict is a cell. Rows that differ in nothing that the simulator sees share a prediction.
-func (g *group) predict(ctx context.Context, pick scheduler.Recipe) ([]prediction, error) {
+func (g *group) predict(ctx context.Context, pick scheduler.Recipe) (list []prediction) {
 	known := map[row]prediction{}
-	var list []prediction
 	for _, r := range g.Rows {
 		key := r
 		key.Value, key.Unit, key.Source = 0, "", ""
@@ -173,16 +172,12 @@ func (g *group) predict(ctx context.Context, pick scheduler.Recipe) ([]predictio
 		}
 		p, ok := known[key]
 		if !ok {
-			made, err := r.predict(ctx, pick)
-			if err != nil {
-				return nil, err
-			}
-			p = *made
+			p = *r.predict(ctx, pick)
 			known[key] = p
 		}
 		list = append(list, p)
 	}
-	return list, nil
+	return list
 }
 
 // compared is a row beside its prediction.

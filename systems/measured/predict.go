@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -172,44 +173,30 @@ func (r *row) host(spec *hardware.Spec) (float64, error) {
 }
 
 // predict is a row's case in the simulator and by the bound.
-func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction, error) {
-	spec, err := r.machine()
-	if err != nil {
-		return nil, err
-	}
-	out, err := r.simulate(ctx, spec, recipe)
-	if err != nil {
-		return nil, err
-	}
-	out.Bound, out.Term, err = r.bound(ctx, spec)
-	return out, err
+func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) *prediction {
+	spec := bail.Of(r.machine())
+	out := r.simulate(ctx, spec, recipe)
+	out.Bound, out.Term = r.bound(ctx, spec)
+	return out
 }
 
 // bound returns the lower bound on a row's time in seconds, and the term that it comes from.
-func (r *row) bound(ctx context.Context, spec *hardware.Spec) (seconds float64, term string, err error) {
+func (r *row) bound(ctx context.Context, spec *hardware.Spec) (seconds float64, term string) {
 	net, batch, _, err := r.network()
-	if err != nil {
-		return 0, "", err
-	}
+	bail.Check(err)
 	batch, scale := r.scaled(batch)
-	seen, err := scheduler.LevelAuto.Machine(spec)
-	if err != nil {
-		return 0, "", err
-	}
+	seen := bail.Of(scheduler.LevelAuto.Machine(spec))
 	least := bound.Cold
 	if r.Kind == networks {
 		least = bound.Steady
 	}
 	for _, n := range []network.Network{net, network.FuseAttention(net)} {
-		b, err := least(ctx, n, seen, batch*r.Cores)
-		if err != nil {
-			return 0, "", err
-		}
+		b := bail.Of(least(ctx, n, seen, batch*r.Cores))
 		if x := b.Seconds * scale; seconds == 0 || x < seconds {
 			seconds, term = x, b.Term
 		}
 	}
-	return seconds, term, nil
+	return seconds, term
 }
 
 // scaled is the batch to simulate, and how many times longer the row's takes.
@@ -221,21 +208,13 @@ func (r *row) scaled(batch int64) (int64, float64) {
 }
 
 // simulate is a row's case on a machine, without its bound.
-func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) (*prediction, error) {
+func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) *prediction {
 	net, batch, chunk, err := r.network()
-	if err != nil {
-		return nil, err
-	}
+	bail.Check(err)
 	batch, scale := r.scaled(batch)
 	batch *= r.Cores // each has one of its own
-	out := &prediction{}
-	if out.HostSeconds, err = r.host(spec); err != nil {
-		return nil, err
-	}
-	seen, err := scheduler.LevelAuto.Machine(spec)
-	if err != nil {
-		return nil, err
-	}
+	out := &prediction{HostSeconds: bail.Of(r.host(spec))}
+	seen := bail.Of(scheduler.LevelAuto.Machine(spec))
 	var made *scheduler.Result
 	for _, c := range chunks(chunk, slices.Max(schedule.Shares(batch, seen.Clusters))) {
 		x, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: c})
@@ -244,26 +223,24 @@ func (r *row) simulate(ctx context.Context, spec *hardware.Spec, recipe schedule
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s on %s: %w", r.Case, r.Machine, err)
+			bail.Check(fmt.Errorf("%s on %s: %w", r.Case, r.Machine, err))
 		}
 		if made == nil || x.LatencySeconds() < made.LatencySeconds() {
 			made = x
 		}
 	}
 	if made == nil {
-		return out, nil
+		return out
 	}
 	out.Error, out.Limit, out.Seconds = "", made.LimitText(), made.LatencySeconds()*scale
 	if r.Kind == networks {
 		perSecond, err := made.Steady(ctx)
-		if err != nil && !scheduler.TooLarge(err) {
-			return nil, err
-		}
-		if err == nil {
+		if !scheduler.TooLarge(err) {
+			bail.Check(err)
 			out.Seconds = math.Min(out.Seconds, float64(batch)/perSecond*scale)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // chunks lists the chunks to try: the given one, or the largest two divisors of a share.

@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -172,7 +173,7 @@ func (b *blocking) machine(spec *hardware.Spec, tiles int64) *hardware.Spec {
 }
 
 // cycles simulates the blocking: tiles of one shape in turn, and those at the borders behind them.
-func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) (sum float64, err error) {
+func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) (sum float64) {
 	for _, p := range borders(b.P, b.Tile['P']) {
 		for _, q := range borders(b.Q, b.Tile['Q']) {
 			for _, k := range borders(b.K, b.Tile['K']) {
@@ -182,20 +183,14 @@ func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe sched
 				tiles := min(all, mostTiles)
 				first := 0.0
 				if sum > 0 { // what the first begins with, and the last ends with, is there
-					if first, err = one.simulated(ctx, spec, recipe, 1); err != nil {
-						return 0, err
-					}
+					first = one.simulated(ctx, spec, recipe, 1)
 					tiles++
 				}
-				more, err := one.simulated(ctx, spec, recipe, tiles)
-				if err != nil {
-					return 0, err
-				}
-				sum += (more - first) * float64(all) / float64(min(all, mostTiles))
+				sum += (one.simulated(ctx, spec, recipe, tiles) - first) * float64(all) / float64(min(all, mostTiles))
 			}
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // borders lists extents of tiles and how many there are of each: the whole ones and the rest.
@@ -212,7 +207,7 @@ func borders(n, tile int64) (list [][2]int64) {
 // simulated is the cycles of so many tiles of results: each is an image of its own, with the weights of one tile. A cut
 // of the kernel is one of channels.
 func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe,
-	images int64) (float64, error) {
+	images int64) float64 {
 	machine := b.machine(spec, images)
 	h, w := b.input()
 	var channels int64
@@ -236,22 +231,17 @@ func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe sc
 			Sums: 2}, false)
 	}
 	own := scheduler.Strategy{Name: "given", Description: "the blocking that a row gives", Decide: decide}
-	made, err := scheduler.Run(ctx, net, machine, images, recipe.With("nest", own), scheduler.Options{Chunk: images})
-	if err != nil {
-		return 0, err
-	}
-	return made.LatencySeconds() * machine.ClockHz, nil
+	made := bail.Of(scheduler.Run(ctx, net, machine, images, recipe.With("nest", own),
+		scheduler.Options{Chunk: images}))
+	return made.LatencySeconds() * machine.ClockHz
 }
 
 // leaves is the number of tilings the exact search may look at.
 const leaves = 2000
 
-// ours are the tiles of the rule and the best of its space for a convolution.
-func (c convolution) ours(ctx context.Context, spec *hardware.Spec) (rule, best *blocking, proven bool, err error) {
-	costs, err := cost.New(spec)
-	if err != nil {
-		return nil, nil, false, err
-	}
+// ours are the tiles of the rule and the best of its space for a convolution; nil: the rule has none.
+func (c convolution) ours(ctx context.Context, spec *hardware.Spec) (rule, best *blocking, proven bool) {
+	costs := bail.Of(cost.New(spec))
 	window := tiling.Window{Height: c.S, Width: c.R, StrideHeight: c.Stride, StrideWidth: c.Stride, OutputWidth: c.P}
 	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: c.P * c.Q, N: c.K, K: c.C * c.R * c.S,
 		RowBytes: 1, ColumnBytes: 1, ResultBytes: 1, Constant: true, Window: &window},
@@ -261,13 +251,11 @@ func (c convolution) ours(ctx context.Context, spec *hardware.Spec) (rule, best 
 	p.DDRActivations, p.Request = p.DDRWeights, requestBytes
 	r, err := tiling.Rule(p)
 	if err != nil {
-		return nil, nil, false, nil
+		return nil, nil, false
 	}
-	x, err := tiling.Exact(ctx, p, solve.Options[*tiling.Blocks]{WorkLimit: leaves, Start: &r})
-	if err != nil {
-		return nil, nil, false, err
-	}
-	return c.blocks(&r), c.blocks(&x.Blocks), x.Status == milp.Optimal, ctx.Err()
+	x := bail.Of(tiling.Exact(ctx, p, solve.Options[*tiling.Blocks]{WorkLimit: leaves, Start: &r}))
+	bail.Check(ctx.Err())
+	return c.blocks(&r), c.blocks(&x.Blocks), x.Status == milp.Optimal
 }
 
 // blocks is a tiling as a blocking: whole lines of the output, or parts of one.
@@ -291,40 +279,24 @@ type rtlResult struct {
 }
 
 // predictRTL is a cell: rows of one pair of buffers. The second row of a convolution is of another mapping of it.
-func predictRTL(ctx context.Context, rows []row, recipe scheduler.Recipe) (list []rtlResult, err error) {
+func predictRTL(ctx context.Context, rows []row, recipe scheduler.Recipe) (list []rtlResult) {
 	known := map[convolution]bool{}
 	for _, r := range rows {
-		c, err := readConvolution(r.Case)
-		if err != nil {
-			return nil, err
+		c, spec := bail.Of(readConvolution(r.Case)), harness.Accelerator(r.Machine)
+		cycles := func(tiles string, b *blocking) float64 {
+			defer bail.Within(func() string { return r.Case + ", " + tiles })
+			return b.cycles(ctx, spec, recipe)
 		}
-		spec := harness.Accelerator(r.Machine)
-		var out rtlResult
-		b, err := c.readMapping(r.Remark)
-		if err != nil {
-			return nil, err
-		}
-		if out.Cycles, err = b.cycles(ctx, spec, recipe); err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", r.Case, r.Remark, err)
-		}
+		out := rtlResult{Cycles: cycles(r.Remark, bail.Of(c.readMapping(r.Remark)))}
 		if !known[c] {
 			known[c] = true
-			rule, best, proven, err := c.ours(ctx, spec)
-			if err != nil {
-				return nil, err
-			}
-			if rule != nil {
-				out.Proven = proven
-				for to, b := range map[*float64]*blocking{&out.Rule: rule, &out.Best: best} {
-					if *to, err = b.cycles(ctx, spec, recipe); err != nil {
-						return nil, fmt.Errorf("%s, our tiles: %w", r.Case, err)
-					}
-				}
+			if rule, best, proven := c.ours(ctx, spec); rule != nil {
+				out.Rule, out.Best, out.Proven = cycles("our tiles", rule), cycles("our tiles", best), proven
 			}
 		}
 		list = append(list, out)
 	}
-	return list, nil
+	return list
 }
 
 // layer is a convolution on one pair of buffers, with what was measured and predicted of its mappings.
