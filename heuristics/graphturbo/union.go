@@ -27,12 +27,12 @@ import (
 //
 // This takes for granted that an instance that is all of the union computes all of every tensor. Where the readers of a
 // tensor leave something of it out (a stride, a slice), the sub-graph and what it becomes a part of are looked at
-// operator by operator (plain). So are cuts of which instances do not add up to the whole, if the sub-graph can be cut no
-// better.
+// operator by operator (plain). So are cuts of which instances do not add up to the whole, if the sub-graph can be cut
+// no better.
 //
 // Where tensors inside a layer take no room, or operators overwrite their input, the footprint is counted operator by
-// operator, too, but only of a sub-graph that may not fit: what is put together of parts is then an upper bound, in which
-// all tensors take room, and what a layer reads stays until the longest layer that may form ends.
+// operator, too, but only of a sub-graph that may not fit: what is put together of parts is then an upper bound, in
+// which all tensors take room, and what a layer reads stays until the longest layer that may form ends.
 
 // part is a sub-graph as Algorithm 1 sees it.
 type part interface {
