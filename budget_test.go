@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_359
+const total = 128_357
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_286
+const core = 100_284
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7263,
+	"cmd/cli":                         7264,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -82,8 +82,8 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         302,
-	"scheduler":                       7925,
-	"scheduler/answers":               1266,
+	"scheduler":                       7921,
+	"scheduler/answers":               1267,
 	"scheduler/explain":               867,
 	"scheduler/picture":               191,
 	"scheduler/search":                2298,

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,5 +111,9 @@ func TestBatchAndChunk(t *testing.T) {
 				t.Errorf("%s, batch %d, chunk %d: the error is %v, want %q in it", name, c.batch, c.chunk, err, c.want)
 			}
 		}
+	}
+	opt := scheduler.Options{Clusters: "halves"}
+	if _, err := scheduler.Run(ctx, net, chip, 8, last(t), opt); !strings.Contains(fmt.Sprint(err), `unknown division`) {
+		t.Errorf("clusters halves: the error is %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,18 +275,13 @@ func LookupDivision(name string) (Division, error) {
 }
 
 // Name is the division's name, by which LookupDivision finds it.
-func (d Division) Name() string {
-	if d == OverBatch {
-		return "batch"
-	}
-	return string(d)
-}
+func (d Division) Name() string { return cmp.Or(string(d), "batch") }
 
 // machine is that of [Level.Machine], with a cluster for each kind of core if the division wants that.
 func (d Division) machine(described *hardware.Spec, level Level) (*hardware.Spec, error) {
 	spec, err := level.Machine(described)
-	if err != nil || !d.row().Kinds {
-		return spec, err
+	if _, unknown := LookupDivision(d.Name()); err != nil || unknown != nil || !d.row().Kinds {
+		return spec, cmp.Or(err, unknown)
 	}
 	return spec.Apart()
 }

@@ -59,12 +59,19 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Shares that differ are not simulated, and said so.
-func TestBindUneven(t *testing.T) {
+// Shares that differ are not simulated, and said so. Pieces are those that make the greedy schedule fastest.
+func TestAlone(t *testing.T) {
 	workspace(t)
-	out := answer(t, "solve", "bind", "net.onnx", "--batch", "5")
-	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
-		t.Errorf("got %s", out)
+	args := "toy-fig5 --hardware stcp920-paper --batch 32 --chunk 8"
+	out := answer(t, append(strings.Fields("schedule "+args), "--variant", "cross-layer", "--json", "--quiet")...)
+	want := decode[answers.Report](t, out).ThroughputPerSecond
+	args += " --method greedy"
+	for decision, greedy := range map[string]*float64{"bind": bindAnswer(t, args).GreedyThroughputPerSecond,
+		"split": splitAnswer(t, args).GreedyThroughputPerSecond} {
+		out := answer(t, "solve", decision, "net.onnx", "--batch", "5")
+		if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") || *greedy != want {
+			t.Errorf("%s: greedy is %v per second, expected %v; got %s", decision, *greedy, want, out)
+		}
 	}
 }
 

@@ -246,6 +246,7 @@ func TestBadInput(t *testing.T) {
 			`order\.json: steps\[2\]: .* 8 bytes in the L1, 1 more than its capacity of 7`},
 		{"hardware a b", 2, `at most one accelerator, found 2`},
 		{"hardware --yaml", 2, `--yaml needs the name of a built-in accelerator: one of a100, .*stcp920`},
+		{"hardware ./chip.yaml --yaml", 2, `--yaml needs the name of a built-in accelerator: one of a100, .*stcp920`},
 		{"hardware stcp920 --yaml --json", 2, `exclude each other`},
 		{"models resnet50", 2, `takes no argument, found "resnet50"`},
 		{"list all", 2, `takes no argument`},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ func newHardware() *cobra.Command {
 		switch {
 		case asYAML && asJSON(cmd):
 			return usagef("--yaml and --json exclude each other")
-		case asYAML && len(args) == 0:
+		case asYAML && (len(args) == 0 || strings.ContainsAny(args[0], "./")):
 			return usagef("--yaml needs the name of a built-in accelerator: %s", oneOf(hardware.Presets()))
 		case asYAML:
 			read := hardware.PresetYAML

@@ -58,15 +58,6 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Shares that differ are not simulated, and said so.
-func TestSplitUneven(t *testing.T) {
-	workspace(t)
-	out := answer(t, "solve", "split", "net.onnx", "--batch", "5")
-	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
-		t.Errorf("got %s", out)
-	}
-}
-
 func TestSplitExport(t *testing.T) {
 	workspace(t)
 	for file, want := range map[string]string{"model.lp": "end\n"} {
