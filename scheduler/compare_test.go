@@ -43,7 +43,7 @@ func TestCompare(t *testing.T) {
 			if !reflect.DeepEqual(x, d) {
 				t.Errorf("%s: %+v, the second time %+v", name, d, x)
 			}
-			if d.Method == "alg4" || d.Decision == "all" && d.Method == "greedy" {
+			if d.Method == "alg4" || d.Decision == "all" && d.Method == "cross-layer" {
 				if base == 0 {
 					base = *d.ThroughputPerSecond
 				}

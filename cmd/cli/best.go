@@ -146,14 +146,14 @@ func newBest() *cobra.Command {
 
 func writeBest(b *bytes.Buffer, a *bestJSON) {
 	row(b, "best", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
-	greedy := "greedy baseline not run (time limit)"
+	baseline := "cross-layer not run (time limit)"
 	if t := a.GreedyThroughputPerSecond; t != nil {
-		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
+		baseline = fmt.Sprintf("%.3f times cross-layer's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 		if a.GreedyChunk != a.Chunk {
-			greedy += fmt.Sprintf(" in chunks of %d", a.GreedyChunk)
+			baseline += fmt.Sprintf(" in chunks of %d", a.GreedyChunk)
 		}
 	}
-	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
+	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), baseline)
 	if a.Gap == nil {
 		row(b, "latency", "%s", duration(a.LatencySeconds))
 	} else {

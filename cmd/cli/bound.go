@@ -164,7 +164,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 		percent(v.Gap/(1+v.Gap)))
 	rowWrapped(b, "limited by", v.LimitedBy)
 	if t := v.GreedyThroughputPerSecond; t != nil {
-		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
+		row(b, "cross-layer", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
 	}
 	writeTerms(b, "<term|<resource|at least", v.Terms, nil)
 }

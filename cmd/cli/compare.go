@@ -29,7 +29,7 @@ func newCompare() *cobra.Command {
 	cmd := command("compare")
 	takesModel(cmd)
 	quiet, accelerator, read := addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
-	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
+	batch, chunk := addBatch(cmd, "where cross-layer is fastest")
 	limit := addLimit(cmd, 0,
 		"time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
@@ -38,7 +38,7 @@ func newCompare() *cobra.Command {
 		"decisions to compare, with commas between: split, order, bind, memory, issue, joint, all, tiled (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	group := &choice{value: "alg2", kind: "STRATEGY", words: []string{"alg2", "alg2-layers"}}
-	addChoice(cmd, group, "group", "the greedy groups: alg2, or alg2-layers, where tensors inside a layer take no room (4.1)")
+	addChoice(cmd, group, "group", "groups of cross-layer: alg2, or alg2-layers, where tensors inside a layer take no room (4.1)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
 			if !slices.Contains(answers.Comparisons(), d) {
@@ -120,9 +120,9 @@ func (a *compareJSON) conclusion() string {
 	}
 	gains, text := func(d *answers.Compared) float64 { return *greedy.LatencySeconds / *d.LatencySeconds }, ""
 	if all != nil && gains(all) < 1.005 {
-		text = "exact decisions together are no faster than the greedy ones; "
+		text = "exact decisions together are no faster than cross-layer; "
 	} else if all != nil {
-		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as the greedy ones; ",
+		text = fmt.Sprintf("exact decisions together simulate in %s, %.2f times as fast as cross-layer; ",
 			duration(*all.LatencySeconds), gains(all))
 	}
 	switch {
@@ -131,7 +131,7 @@ func (a *compareJSON) conclusion() string {
 	case gains(most) >= 1.005:
 		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, gains(most))
 	}
-	return text + "alone, no exact decision is faster than the greedy one"
+	return text + "alone, no exact decision is faster than its own"
 }
 
 func (a *compareJSON) heading() string {

@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range a.Rows {
-		if d.Method == "greedy" || d.Method == "alg4" || d.Method == "longest-lifetime" {
+		if d.Method == "cross-layer" || d.Method == "alg4" || d.Method == "longest-lifetime" {
 			if d.ThroughputPerSecond == nil || *d.ThroughputPerSecond/s.ThroughputPerSecond < 1-1e-6 ||
 				*d.ThroughputPerSecond/s.ThroughputPerSecond > 1+1e-6 {
 				t.Errorf("%s by %s: %+v, schedule has %g/s", d.Decision, d.Method, d, s.ThroughputPerSecond)
@@ -164,12 +164,12 @@ func TestCompareConclusion(t *testing.T) {
 		all, bind float64
 		want      string
 	}{
-		{1, 0.998, "exact decisions together are no faster than the greedy ones; " +
-			"alone, no exact decision is faster than the greedy one"},
-		{0.5, 0.8, "exact decisions together simulate in 500 ms, 2.00 times as fast as the greedy ones; " +
+		{1, 0.998, "exact decisions together are no faster than cross-layer; " +
+			"alone, no exact decision is faster than its own"},
+		{0.5, 0.8, "exact decisions together simulate in 500 ms, 2.00 times as fast as cross-layer; " +
 			"alone, the exact bind gains most, 1.25 times"},
 	} {
-		a := compareJSON{Rows: []answers.Compared{row("all", "greedy", "greedy", 1), row("bind", "search", "optimal", c.bind),
+		a := compareJSON{Rows: []answers.Compared{row("all", "cross-layer", "greedy", 1), row("bind", "search", "optimal", c.bind),
 			row("all", "search", "feasible", c.all)}}
 		if got := a.conclusion(); got != c.want {
 			t.Errorf("found %q, expected %q", got, c.want)

@@ -141,7 +141,7 @@ func comparisons() []comparison {
 		{name: "all", run: (*comparer).all},
 		{name: "tiled", run: func(c *comparer, ctx context.Context) error {
 			return c.fastest(ctx, recipes.Default, Compared{Decision: "tiled", Method: recipes.Default, Status: "greedy"},
-				"; in the chunks and pieces of the greedy schedule, beside which 'schedule' tries others")
+				"; in the chunks and pieces of cross-layer, beside which 'schedule' tries others")
 		}},
 	}
 }
@@ -508,7 +508,7 @@ func (c *comparer) issue(ctx context.Context) error {
 
 // all compares the greedy recipe with exact-all: the fastest of every decision exact and of what it falls back to.
 func (c *comparer) all(ctx context.Context) error {
-	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: solve.SecondsUnit, Status: "greedy"},
+	if err := c.add(ctx, Compared{Decision: "all", Method: c.recipe.Name, Unit: solve.SecondsUnit, Status: "greedy"},
 		c.base); err != nil {
 		return err
 	}
