@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_357
+const total = 128_334
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_284
+const core = 100_261
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               31,
-	"cmd/cli":                         7264,
+	"cmd/cli":                         7256,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -41,25 +41,25 @@ var budget = map[string]int{
 	"formulation/allocate":            3450,
 	"formulation/binding":             1898,
 	"formulation/bound":               3693,
-	"formulation/exact":               1775,
+	"formulation/exact":               1780,
 	"formulation/highs":               915,
 	"formulation/issue":               149,
 	"formulation/joint":               1468,
 	"formulation/milp":                898,
-	"formulation/ordering":            2988,
+	"formulation/ordering":            2985,
 	"formulation/solve":               326,
 	"formulation/split":               2082,
-	"formulation/tiling":              2202,
+	"formulation/tiling":              2200,
 	"hardware":                        3254,
 	"hardware/chips":                  199,
 	"hardware/cost":                   565,
 	"hardware/isa":                    740,
 	"hardware/lower":                  6370,
 	"hardware/sim":                    3001,
-	"heuristics/astitch":              828,
-	"heuristics/graphturbo":           2566,
+	"heuristics/astitch":              825,
+	"heuristics/graphturbo":           2564,
 	"heuristics/tiles":                1110,
-	"heuristics/tvm":                  497,
+	"heuristics/tvm":                  495,
 	"internal/bail":                   41,
 	"internal/certificate":            619,
 	"internal/heap":                   53,
@@ -69,12 +69,12 @@ var budget = map[string]int{
 	"internal/strict":                 372,
 	"internal/suggest":                75,
 	"model":                           3633,
-	"model/grain":                     396,
-	"model/network":                   243,
+	"model/grain":                     394,
+	"model/network":                   246,
 	"model/onnx":                      7203,
 	"model/schedule":                  5911,
-	"model/schedulefile":              1533,
-	"model/simplify":                  2173,
+	"model/schedulefile":              1526,
+	"model/simplify":                  2162,
 	"model/structure":                 1064,
 	"model/zoo":                       2687,
 	"notebooks/show":                  71,
@@ -82,9 +82,9 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         302,
-	"scheduler":                       7921,
+	"scheduler":                       7926,
 	"scheduler/answers":               1267,
-	"scheduler/explain":               867,
+	"scheduler/explain":               871,
 	"scheduler/picture":               191,
 	"scheduler/search":                2298,
 	"systems":                         50,

@@ -126,7 +126,7 @@ func (t *tuner) onHead(ctx context.Context, chunks []int64) (done bool, err erro
 	if err != nil {
 		return false, ctx.Err()
 	}
-	t.best, t.least, t.by, t.also, t.tried = made, made.Sim.TotalPs, best.recipe, x.also, x.tried
+	t.best, t.least, t.by, t.more, t.also, t.tried = made, made.Sim.TotalPs, best.recipe, x.more, x.also, x.tried
 	for i := range t.tried {
 		t.tried[i].ThroughputPerSecond *= float64(x.least) / float64(t.least)
 	}

@@ -36,6 +36,9 @@ func TestOrderProblemInTiles(t *testing.T) {
 		if strings.Contains(strings.Join(notes, " "), "pass in tiles") {
 			tiled++
 		}
+		if len(notes) > 5 { // a line for each cause
+			t.Errorf("%s on %s: %d notes, the first %q", c.network, c.machine, len(notes), notes[0])
+		}
 		og := ordering.NewGraph(p)
 		r, err := ordering.Fixed("given", og, og.Obey(s.Order), ordering.Traffic)
 		if err != nil || !r.HasOrder() {

@@ -78,7 +78,8 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			return nil, err
 		}
 		if err == nil && apart.Sim.TotalPs < t.least {
-			apart.Also = append(apart.Also, fmt.Sprintf("layers over clusters, which take %.4g us", 1e-6*float64(t.least)))
+			apart.Also = append(apart.Also, fmt.Sprintf("layers over clusters, which take %.3g times as long",
+				float64(t.least)/float64(apart.Sim.TotalPs)))
 			return apart, nil
 		}
 	}

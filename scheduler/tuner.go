@@ -32,6 +32,7 @@ type tuner struct {
 	found *run  // the options of best; those of opt: the same
 	tried []Trial
 	err   error    // of the first chunk that failed, or of the largest whose program is too large
+	more  []int64  // chunks that do not divide a share and were tried
 	also  []string // what else was tried
 	near  func(a attempt, opt run, ps int64)
 }
@@ -181,6 +182,9 @@ func (t *tuner) name(best *Result) {
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
 			len(t.recipes)))
 	}
+	if more := slices.DeleteFunc(t.more, func(chunk int64) bool { return chunk == best.Chunk }); len(more) > 0 {
+		t.also = slices.Insert(t.also, 0, "chunks of "+listed(more))
+	}
 	best.Also = slices.Compact(t.also)
 }
 
@@ -223,7 +227,7 @@ func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by fun
 func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	t.found = &t.opt
 	if more := t.others(divisors); len(more) > 0 {
-		t.also = append(t.also, "chunks of "+listed(more))
+		t.more = more
 		if err := t.besides(ctx, t.opt, more...); err != nil {
 			return err
 		}

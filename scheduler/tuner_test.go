@@ -99,6 +99,14 @@ func TestDefaultTakesTheFastest(t *testing.T) {
 	}
 }
 
+// The chunk that is kept is not among those that were tried beside the divisors of a share.
+func TestTriedChunksLeaveOutTheKept(t *testing.T) {
+	r := byDefault(t, "squeezenet", load(t, "stcp920"), 7, scheduler.Options{Clusters: "pipeline"})
+	if 7%r.Chunk == 0 || !slices.Equal(r.Also[:1], []string{"chunks of 4, 3"}) {
+		t.Errorf("chunk %d is kept, also tried: %q", r.Chunk, r.Also)
+	}
+}
+
 // Where equal blocks repeat, what is the fastest on a few is within half a percent of what is the fastest on all.
 func TestHeads(t *testing.T) {
 	recipe, err := scheduler.Lookup(scheduler.Default)

@@ -20,8 +20,7 @@ import (
 // maxPlan bounds files of memory plans.
 const maxPlan = 64 << 20
 
-// placeNodes bounds the search of --spill for the offsets of what stays: a second or two
-// for some hundred buffers.
+// placeNodes bounds the search of --spill for the offsets of what stays: a second or two for some hundred buffers.
 const placeNodes = 100_000
 
 func newAllocate() *cobra.Command {
@@ -101,8 +100,7 @@ func loadOffsets(file string, p *allocate.Problem) []int64 {
 	return offsets
 }
 
-// spills compares choices of what leaves the memory: by the method given, or by the rules
-// and an exact one.
+// spills compares choices of what leaves the memory: by the method given, or by the rules and an exact one.
 func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity int64) error {
 	show := newStatus(cmd, *f.quiet)
 	defer show.end()
@@ -126,8 +124,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 	return writeSpills(cmd, p, capacity, all, f.out.name)
 }
 
-// A placement is the answer, and where it was written. The names of its fields are those
-// of the other solvers' answers.
+// A placement is the answer, and where it was written. The names of its fields are those of the other solvers' answers.
 type placement struct {
 	File string `json:"file"`
 	*allocate.Result

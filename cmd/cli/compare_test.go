@@ -169,7 +169,8 @@ func TestCompareConclusion(t *testing.T) {
 		{0.5, 0.8, "exact decisions together simulate in 500 ms, 2.00 times as fast as cross-layer; " +
 			"alone, the exact bind gains most, 1.25 times"},
 	} {
-		a := compareJSON{Rows: []answers.Compared{row("all", "cross-layer", "greedy", 1), row("bind", "search", "optimal", c.bind),
+		a := compareJSON{Rows: []answers.Compared{row("all", "cross-layer", "greedy", 1),
+			row("bind", "search", "optimal", c.bind),
 			row("all", "search", "feasible", c.all)}}
 		if got := a.conclusion(); got != c.want {
 			t.Errorf("found %q, expected %q", got, c.want)

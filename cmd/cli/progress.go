@@ -17,8 +17,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// How often progress is shown: a line that is drawn over itself may change often, one
-// that stays in a log may not.
+// How often progress is shown: a line that is drawn over itself may change often, one that stays in a log may not.
 const (
 	redrawEvery = 100 * time.Millisecond
 	lineEvery   = 2 * time.Second
@@ -27,9 +26,8 @@ const (
 // clock gives statuses the time. Tests have one that runs fast.
 var clock = time.Now
 
-// status shows the progress of long work on the standard error: on a terminal as one
-// line that is drawn over itself, else as a line at intervals. A nil status is quiet.
-// Its methods may be called by several goroutines.
+// status shows the progress of long work on the standard error: on a terminal as one line that is drawn over itself,
+// else as a line at intervals. A nil status is quiet. Its methods may be called by several goroutines.
 type status struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -45,8 +43,7 @@ type status struct {
 	ended  bool
 }
 
-// newStatus makes the status of a command; nil if it is to be quiet. Nothing is
-// shown of work that ends at once.
+// newStatus makes the status of a command; nil if it is to be quiet. Nothing is shown of work that ends at once.
 func newStatus(cmd *cobra.Command, quiet bool) *status {
 	if quiet {
 		return nil
@@ -124,8 +121,7 @@ func (s *status) line(text string) {
 		fmt.Fprintln(s.w, text)
 		return
 	}
-	// To the line's beginning; the text, short of the edge so that it does not wrap;
-	// clear the rest.
+	// To the line's beginning; the text, short of the edge so that it does not wrap; clear the rest.
 	fmt.Fprintf(s.w, "\r%s\x1b[K", shorten(text, max(1, s.width()-1)))
 	s.shown = true
 }
@@ -244,8 +240,7 @@ func (s *status) chunks() func(chunk int64, before, all int) {
 	}
 }
 
-// decision shows a decision of the scheduler being made; the unit of its objective
-// depends on which it is.
+// decision shows a decision of the scheduler being made; the unit of its objective depends on which it is.
 func (s *status) decision() func(string, milp.Progress) {
 	if s == nil {
 		return nil

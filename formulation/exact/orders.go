@@ -3,6 +3,7 @@ package exact
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
@@ -152,6 +153,8 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 		StoreCostPerByte: 1, LoadCostPerByte: 1,
 		Subgraphs: []ordering.Subgraph{}, Arcs: []ordering.Arc{},
 	}
+	simplified := map[string][]string{} // by how, the groups
+	note := func(how, group string) { simplified[how] = append(simplified[how], group) }
 	ig := s.Instances
 	for k, sg := range s.Grouping.Groups {
 		first, n := ig.First[k], int(sg.Factor())
@@ -163,7 +166,7 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 			o.WorkspaceBytes = max(o.WorkspaceBytes, items[i].WorkspaceBytes)
 		}
 		if uneven {
-			notes = append(notes, fmt.Sprintf("instances of %q differ in their outputs; all count as the largest", sg.Name))
+			note("instances differ in their outputs, and all count as the largest", sg.Name)
 		}
 		p.Subgraphs = append(p.Subgraphs, o)
 		// By producer: the hull of what each instance reads of it.
@@ -180,8 +183,7 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 					*r = [2]int{at, at + 1}
 				default:
 					if at > r[1] {
-						notes = append(notes, fmt.Sprintf("instance %d of %q reads %q with gaps; the gaps count as read", q, sg.Name,
-							s.Grouping.Groups[from].Name))
+						note("instances read others with gaps, which count as read", sg.Name)
 					}
 					*r = [2]int{min(r[0], at), max(r[1], at+1)}
 				}
@@ -191,8 +193,7 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 			if ranges != nil {
 				ranges, wider := monotone(ranges)
 				if wider {
-					notes = append(notes, fmt.Sprintf("instances of %q read %q in another order than they are numbered; what "+
-						"lies between counts as read", sg.Name, s.Grouping.Groups[from].Name))
+					note("instances read others in another order than their own, and what lies between counts as read", sg.Name)
 				}
 				p.Arcs = append(p.Arcs, ordering.Arc{From: from, To: k, Reads: ranges})
 			}
@@ -202,11 +203,15 @@ func orderProblem(s *schedule.Schedule, opt scheduler.Options) (p *ordering.Prob
 	for k, times := range tiles.times {
 		if times > 1 {
 			tiles.again[k] = (times - 1) * parameterBytes(s, k)
-			notes = append(notes, fmt.Sprintf("instances of %q are larger than the L1s and pass in tiles", p.Subgraphs[k].Name))
+			note("instances are larger than the L1s, and pass in tiles", p.Subgraphs[k].Name)
 		}
 		if tiles.streamed[k] > 0 {
-			notes = append(notes, fmt.Sprintf("outputs of %q stream through the LLB, whatever the order", p.Subgraphs[k].Name))
+			note("outputs stream through the LLB, whatever the order", p.Subgraphs[k].Name)
 		}
+	}
+	for _, how := range slices.Sorted(maps.Keys(simplified)) {
+		groups := slices.Compact(simplified[how])
+		notes = append(notes, fmt.Sprintf("%s: %d of %d groups, first %q", how, len(groups), len(p.Subgraphs), groups[0]))
 	}
 	if err := p.Validate(); err != nil {
 		return nil, tiles, nil, fmt.Errorf("%s gives no ordering problem: %w", s.Graph.Name, err)

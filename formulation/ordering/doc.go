@@ -23,9 +23,8 @@
 //
 // [Problem] and [Result] are the two file formats; [Read] and [ReadResult] are strict about them. [Graph] is the
 // problem instance by instance. [Check] recomputes a result from the rules, from the file's own words and without
-// [Graph], so that it can judge everything that uses it. [Sequence] makes the moves that a fixed order needs.
-// Instances have dense IDs, sub-graph by sub-graph; costs are counted in whole units of [Graph.Unit] so that sums are
-// exact.
+// [Graph], so that it can judge everything that uses it. [Sequence] makes the moves that a fixed order needs. Instances
+// have dense IDs, sub-graph by sub-graph; costs are counted in whole units of [Graph.Unit] so that sums are exact.
 //
 // [Methods] lists what solves it, and [Solve] runs one: greedy rules, a search over
 // states, and an integer program. Each checks the others.
@@ -52,7 +51,6 @@
 //
 // # Exact methods
 //
-// Classes of instances that need not be told apart, the states and bounds of [Search] and the program of
-// [CountingILP], with proofs, stand in docs/formulations.md, "Instance ordering". Numbers in parentheses
-// are its equations.
+// Classes of instances that need not be told apart, the states and bounds of [Search] and the program of [CountingILP],
+// with proofs, stand in docs/formulations.md, "Instance ordering". Numbers in parentheses are its equations.
 package ordering

@@ -12,9 +12,8 @@ import (
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) { return safefile.Load(path, Read) }
 
-// LoadResult reads a result for a problem from a file. A file that lists the instances alone,
-// as {"order": [[sub-graph, instance], ...]}, gets the moves of [Sequence] for [Traffic].
-// Whether a result keeps the rules is for [Check] to say.
+// LoadResult reads a result for a problem from a file. A file that lists the instances alone, as {"order": [[sub-graph,
+// instance], ...]}, gets the moves of [Sequence] for [Traffic]. Whether a result keeps the rules is for [Check] to say.
 func LoadResult(path string, p *Problem) (*Result, error) {
 	data, err := safefile.Read(path)
 	if err != nil {

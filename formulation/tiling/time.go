@@ -52,8 +52,7 @@ func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
 	return bytes + results + others*align(tile*schedule.AccumulatorBytes)
 }
 
-// Fits reports whether a tiling can run: its tiles have room in the L1, in the ring of weights and
-// in the LLB.
+// Fits reports whether a tiling can run: its tiles have room in the L1, in the ring of weights and in the LLB.
 func (p *Problem) Fits(b *Blocks) bool {
 	w := p.cut(b)
 	return p.fits(b, &w)
@@ -471,9 +470,8 @@ func (p *Problem) time(b *Blocks, w *work) float64 {
 	step := max(arrive, unitStep)
 	arrive += trip
 
-	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of
-	// the outer loop, and then. At each of these points, what it has brought and what the cores
-	// have left to do add up.
+	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of the outer loop,
+	// and then. At each of these points, what it has brought and what the cores have left to do add up.
 	start, drain := 0.0, behind
 	far := 0.0
 	total := cores + min(arrive, unitStep)

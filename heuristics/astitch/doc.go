@@ -4,17 +4,14 @@
 //	for Memory-intensive ML Training and Inference on Modern SIMT Architectures",
 //	ASPLOS 2022
 //
-// on an accelerator with software-managed memories ([Group]), as the comparison of the
-// GraphTurbo paper (OSDI 2023, §5.2) needs it. On the machine of threads and blocks that it
-// was made for, systems/astitchgpu/rules makes them.
+// on an accelerator with software-managed memories ([Group]), as the comparison of the GraphTurbo paper (OSDI 2023,
+// §5.2) needs it. On the machine of threads and blocks that it was made for, systems/astitchgpu/rules makes them.
 //
 // # Idea
 //
-// Existing compilers fuse an operator with the element-wise operators behind it and
-// end the kernel where an element is needed by many others: behind a reduction,
-// in front of a broadcast, at a tensor with several readers. AStitch keeps one
-// kernel, the stitch operator, and lets the two sides exchange data through
-// whichever memory the dependency allows:
+// Existing compilers fuse an operator with the element-wise operators behind it and end the kernel where an element is
+// needed by many others: behind a reduction, in front of a broadcast, at a tensor with several readers. AStitch keeps
+// one kernel, the stitch operator, and lets the two sides exchange data through whichever memory the dependency allows:
 //
 //	scheme       dependency              GPU              here
 //	independent  none                    –                –

@@ -96,9 +96,8 @@ var algorithm1 = scheduler.Strategy{Name: "alg1", Description: "Algorithm 1 of t
 		return nil
 	}}
 
-// oneFactor gives every group the largest factor of any, along the outermost
-// dimension that can be cut that often without computing anything twice; a group
-// without one keeps its own.
+// oneFactor gives every group the largest factor of any, along the outermost dimension that can be cut that often
+// without computing anything twice; a group without one keeps its own.
 func oneFactor(g *model.Graph, gr *schedule.Grouping, uneven schedule.Uneven) {
 	most := int64(1)
 	for _, sg := range gr.Groups {
@@ -154,8 +153,7 @@ var algorithm3 = scheduler.Strategy{Name: "alg3", Alias: "greedy",
 		return nil
 	}}
 
-// chunkOrder runs instance q of every group before instance q+1 of any, as far as
-// dependencies allow.
+// chunkOrder runs instance q of every group before instance q+1 of any, as far as dependencies allow.
 func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
 	most := int64(1)
 	for _, sg := range gr.Groups {

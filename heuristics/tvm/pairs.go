@@ -8,12 +8,10 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// PairConvolutions is the grouping of TVM with the fused convolutions of CUTLASS, as in
-// J. Xing et al., "Bolt: Bridging the Gap between Auto-tuners and Hardware-native
-// Performance", MLSys 2022: a kernel per layer, but two convolutions behind each
-// other become one kernel where the second is 1x1, without stride or padding, so that
-// each part of the first's output is used where it is made, and nothing else reads
-// that output. A kernel has at most two.
+// PairConvolutions is the grouping of TVM with the fused convolutions of CUTLASS, as in J. Xing et al., "Bolt: Bridging
+// the Gap between Auto-tuners and Hardware-native Performance", MLSys 2022: a kernel per layer, but two convolutions
+// behind each other become one kernel where the second is 1x1, without stride or padding, so that each part of the
+// first's output is used where it is made, and nothing else reads that output. A kernel has at most two.
 func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
 	single, layers := Group(g, order)
 	owner := make([]int, len(g.Ops))

@@ -177,8 +177,7 @@ func trailing(e *expander, op *model.Op) []int64 {
 	return model.Dims(int(op.Attr.Axis), len(e.from.Tensor(op.Inputs[0]).Shape))
 }
 
-// epsilon of a normalisation, 1e-5 where the variant does not say; false if it says
-// anything else.
+// epsilon of a normalisation, 1e-5 where the variant does not say; false if it says anything else.
 func epsilon(variant string) (float64, bool) {
 	eps := 1e-5
 	for _, word := range strings.Fields(variant) {
@@ -217,8 +216,7 @@ func (e *expander) root(x model.TensorID, axes []int64, eps float64) model.Tenso
 	return e.part("root", "Sqrt", model.Attr{}, v)
 }
 
-// affine scales and shifts x by as many of the parameters as there are; divisor comes
-// first.
+// affine scales and shifts x by as many of the parameters as there are; divisor comes first.
 func (e *expander) affine(x, divisor model.TensorID, params []model.TensorID) (model.TensorID, bool) {
 	kinds := []model.Kind{"Div", "Mul", "Add"}
 	names := []string{"divide", "scale"}

@@ -92,6 +92,9 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	if r := readerOf(name); r != nil {
 		return r(name, batch, opt)
 	}
+	if ext := strings.ToLower(filepath.Ext(name)); ext == ".yaml" || ext == ".yml" {
+		return nil, fmt.Errorf("found %s, which describes an accelerator (--hardware), expected a network", name)
+	}
 	if IsFile(name) {
 		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown,
 			Warn: opt.Warn})

@@ -12,3 +12,12 @@ func TestAssumed(t *testing.T) {
 		}
 	}
 }
+
+// The description of an accelerator in the place of a network is told from a damaged network.
+func TestMachineForNetwork(t *testing.T) {
+	_, err := Raw("./edge.yaml", 1, Options{})
+	if want := "found ./edge.yaml, which describes an accelerator (--hardware), expected a network"; err == nil ||
+		err.Error() != want {
+		t.Errorf("found %v, expected %q", err, want)
+	}
+}

@@ -49,10 +49,9 @@ func (b *builder) say(field, format string, args ...any) {
 	b.bad = append(b.bad, Violation{at, fmt.Sprintf(format, args...)})
 }
 
-// Build makes schedule i for a machine, which is the raised one where the level of
-// the file is "gb". It is complete but for joins and, if the file has none, the
-// memory plan. It is nil if there are violations. Where clusters divide a chunk, it is
-// the part of the given one, which else does not matter.
+// Build makes schedule i for a machine, which is the raised one where the level of the file is "gb". It is complete but
+// for joins and, if the file has none, the memory plan. It is nil if there are violations. Where clusters divide a
+// chunk, it is the part of the given one, which else does not matter.
 func (f *File) Build(i int, spec *hardware.Spec, cluster int) (*schedule.Schedule, []Violation) {
 	if f.Division == "" {
 		cluster = -1
@@ -407,9 +406,8 @@ func (b *builder) secondOpinion() {
 	}
 }
 
-// Check judges a whole file for a machine (see [File.Build]) and returns all the
-// rules that it breaks, as far as later ones can be judged when earlier ones are
-// broken.
+// Check judges a whole file for a machine (see [File.Build]) and returns all the rules that it breaks, as far as later
+// ones can be judged when earlier ones are broken.
 func Check(f *File, spec *hardware.Spec) []Violation {
 	bad := f.checkClusters(spec)
 	parts := 1

@@ -12,8 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Fingerprint identifies a description of an accelerator: a hash of all that is in one
-// but its prose.
+// Fingerprint identifies a description of an accelerator: a hash of all that is in one but its prose.
 func Fingerprint(spec *hardware.Spec) string {
 	s := *spec
 	s.Description = ""
@@ -31,11 +30,9 @@ func hash(v any) string {
 	return fmt.Sprintf("%x", sha256.Sum256(data))[:16]
 }
 
-// NewPlan puts a schedule of a chunk of batch elements into the words of the file.
-// want is the level that [schedule.Schedule.BuildSteps] was given. Where clusters
-// divide the chunk, s has the order of all instances and parts the schedules of the
-// clusters, in which its memory stands. Whatever the schedule shares with its makers
-// is copied.
+// NewPlan puts a schedule of a chunk of batch elements into the words of the file. want is the level that
+// [schedule.Schedule.BuildSteps] was given. Where clusters divide the chunk, s has the order of all instances and parts
+// the schedules of the clusters, in which its memory stands. Whatever the schedule shares with its makers is copied.
 func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*schedule.Schedule) Plan {
 	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores,
 		Cores: s.Cores, WeightRoom: s.WeightRoom,

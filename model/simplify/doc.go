@@ -1,9 +1,8 @@
 // Package simplify makes a graph smaller without changing what it computes: the
 // standard graph optimisations that schedulers take for granted.
 //
-// The passes are the rows of the table in passes.go. Each row says what the pass
-// is for and which passes must have run before it, and why; start-up checks that
-// the table's order agrees. The table is swept until a sweep changes nothing.
+// The passes are the rows of the table in passes.go. Each row says what the pass is for and which passes must have run
+// before it, and why; start-up checks that the table's order agrees. The table is swept until a sweep changes nothing.
 // Every change removes an operator or an edge to a constant, or brings a move closer to a constant or a slice to an
 // input, so this ends.
 //
@@ -25,9 +24,7 @@
 //
 // # What changes
 //
-// Payloads of constants are not kept in a graph, so folding records only that a
-// value is known before the network runs. A folded constant counts as learned if
-// any of its ingredients is. Parameter counts change: a batch normalisation
-// brings two learned vectors per channel and leaves one bias behind. Take
-// Graph.Params before simplifying.
+// Payloads of constants are not kept in a graph, so folding records only that a value is known before the network runs.
+// A folded constant counts as learned if any of its ingredients is. Parameter counts change: a batch normalisation
+// brings two learned vectors per channel and leaves one bias behind. Take Graph.Params before simplifying.
 package simplify

@@ -20,9 +20,8 @@ type pass struct {
 // constraint is a pass that must stand earlier in the table.
 type constraint struct{ pass, because string }
 
-// passes in the order in which they run. Sweeping to a fixed point makes any
-// order end in some fixed point; the constraints say which orders end in the
-// best one, or sooner.
+// passes in the order in which they run. Sweeping to a fixed point makes any order end in some fixed point; the
+// constraints say which orders end in the best one, or sooner.
 var passes = []pass{
 	{"dead-code", "drops operators whose results reach no output; counts operators",
 		nil, deadCode},
@@ -126,9 +125,8 @@ func deadCode(e *editor) int {
 	return n
 }
 
-// smallConstant is the size in elements up to which a constant may be larger
-// than what it is computed from. A larger one costs more to fetch than to
-// compute, so that an Expand of a scalar, say, stays.
+// smallConstant is the size in elements up to which a constant may be larger than what it is computed from. A larger
+// one costs more to fetch than to compute, so that an Expand of a scalar, say, stays.
 const smallConstant = 4096
 
 func foldConstants(e *editor) int {
@@ -166,12 +164,10 @@ func foldConstants(e *editor) int {
 	return n
 }
 
-// sameElements lists the kinds whose output has the elements of their input in
-// the same order.
+// sameElements lists the kinds whose output has the elements of their input in the same order.
 var sameElements = map[model.Kind]bool{"Identity": true, "Dropout": true, "Reshape": true}
 
-// noOp reports, per kind, whether an operator returns its first input as it is.
-// The shapes are equal already.
+// noOp reports, per kind, whether an operator returns its first input as it is. The shapes are equal already.
 var noOp = map[model.Kind]func(op *model.Op, in, out *model.Tensor) bool{
 	"Identity": always,
 	"Dropout":  always,
@@ -271,8 +267,7 @@ func mergeDuplicates(e *editor) int {
 	return n
 }
 
-// appendKey appends a string that two operators share only if they compute the
-// same from the same tensors.
+// appendKey appends a string that two operators share only if they compute the same from the same tensors.
 func appendKey(k []byte, op *model.Op) []byte {
 	k = appendString(k, string(op.Kind))
 	k = op.Attr.AppendKey(k)
@@ -294,9 +289,8 @@ func appendString(k []byte, s string) []byte {
 	return append(binary.AppendVarint(k, int64(len(s))), s...)
 }
 
-// foldBatchNorms turns normalise(W x + b) into W' x + b' with W' = s W and
-// b' = s (b - mean) + shift, where s = scale / sqrt(variance + epsilon) belongs
-// to the output channel. The products and their number stay the same.
+// foldBatchNorms turns normalise(W x + b) into W' x + b' with W' = s W and b' = s (b - mean) + shift, where s = scale /
+// sqrt(variance + epsilon) belongs to the output channel. The products and their number stay the same.
 func foldBatchNorms(e *editor) int {
 	g := e.g
 	n := 0
@@ -313,8 +307,7 @@ func foldBatchNorms(e *editor) int {
 		switch conv.Kind {
 		case "Conv", "ConvTranspose":
 		case "Gemm":
-			// A bias that differs between rows stays a matrix; leave that to nobody's
-			// network.
+			// A bias that differs between rows stays a matrix; leave that to nobody's network.
 			if len(conv.Inputs) > 2 {
 				if s := g.Tensors[conv.Inputs[2]].Shape; len(s) == 2 && s[0] != 1 {
 					continue
@@ -367,8 +360,7 @@ func (e *editor) onlyReader(op *model.Op, k int) bool {
 	return uses == 1 && !e.isOutput[t.ID] && (len(t.Consumers) == 0 || len(t.Consumers) == 1 && t.Consumers[0] == op.ID)
 }
 
-// own returns op's input k, or a copy of it if others read it too: what is
-// folded in must not reach them.
+// own returns op's input k, or a copy of it if others read it too: what is folded in must not reach them.
 func (e *editor) own(op *model.Op, k int, name string) model.TensorID {
 	if e.onlyReader(op, k) {
 		return op.Inputs[k]

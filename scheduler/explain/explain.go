@@ -383,7 +383,7 @@ func (e *UnknownError) Error() string {
 }
 
 // unknown is the error of a name that none of a list has.
-func unknown[T any](what, name string, list []T, nameOf func(T) string) error {
+func unknown[T any](what, name string, list []T, nameOf func(T) string) *UnknownError {
 	e := &UnknownError{What: what, Name: name}
 	var names []string
 	for _, x := range list {
@@ -747,7 +747,11 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 	g := e.s.Graph
 	id := slices.IndexFunc(g.Tensors, func(t *model.Tensor) bool { return t.Name == name })
 	if id < 0 {
-		return nil, unknown("tensor", name, g.Tensors, func(t *model.Tensor) string { return t.Name })
+		lost := unknown("tensor", name, g.Tensors, func(t *model.Tensor) string { return t.Name })
+		if i := slices.IndexFunc(g.Ops, func(op *model.Op) bool { return op.Name == name }); i >= 0 {
+			lost.Near, lost.Hint = nil, fmt.Sprintf("; the operator of that name makes %q", g.Tensor(g.Ops[i].Outputs[0]).Name)
+		}
+		return nil, lost
 	}
 	t := g.Tensors[id]
 	x := &Tensor{Name: name, Shape: append([]int64{}, t.Shape...), DType: t.DType.String(), Bytes: t.Bytes(),

@@ -305,6 +305,12 @@ func TestUnknownNames(t *testing.T) {
 	if _, err := e.Tensor("?"); !errors.As(err, &u) || err.Error() != `there is no tensor "?"` {
 		t.Errorf("error %v", err)
 	}
+	op := e.s.Graph.Ops[len(e.s.Graph.Ops)-1]
+	op.Name = "renamed"
+	if _, err := e.Tensor("renamed"); err == nil || err.Error() != fmt.Sprintf("there is no tensor %q; the operator of that "+
+		"name makes %q", "renamed", e.s.Graph.Tensor(op.Outputs[0]).Name) {
+		t.Errorf("error %v", err)
+	}
 	if _, err := e.Group("g99"); !errors.As(err, &u) {
 		t.Errorf("error %v", err)
 	}
