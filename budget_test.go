@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_334
+const total = 128_303
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -107,7 +107,7 @@ var budget = map[string]int{
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
 	"systems/measured":                1686,
-	"systems/measured/calibration":    505,
+	"systems/measured/calibration":    474,
 	"systems/mofang":                  338,
 	"systems/mofang/balance":          501,
 	"systems/mofang/balancing":        1136,

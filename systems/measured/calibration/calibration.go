@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -180,7 +181,7 @@ func calibrationSet() []CalibrationFigure {
 			simulated: calibrationRun{a.Network, model.I8, eighth.Batch, eighth.Batch / 4, "cross-layer"}, over: &f16})
 }
 
-// Calibrator evaluates constants on one accelerator.
+// Calibrator evaluates constants on one accelerator. Package bail throws its errors.
 type Calibrator struct {
 	base      *hardware.Spec
 	constants []Constant
@@ -235,8 +236,7 @@ func (c *Calibrator) spec(x []float64) *hardware.Spec {
 }
 
 // simulate finds the throughputs of runs with constants x that are not known yet.
-func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) (
-	map[calibrationRun]float64, error) {
+func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) map[calibrationRun]float64 {
 	key := fmt.Sprint(x)
 	known := c.seen[key]
 	if known == nil {
@@ -245,12 +245,10 @@ func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrati
 	}
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r calibrationRun) bool { return known[r] != 0 })
 	if len(runs) == 0 {
-		return known, nil
+		return known
 	}
 	spec := c.spec(x)
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
+	bail.Check(spec.Validate())
 	rates := make([]float64, len(runs))
 	g, inner := errgroup.WithContext(ctx)
 	for i, run := range runs {
@@ -260,20 +258,18 @@ func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrati
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
+	bail.Check(g.Wait())
 	for i, run := range runs {
 		known[run] = rates[i]
 	}
 	c.Simulations += len(runs)
-	return known, nil
+	return known
 }
 
 // Residuals simulates the figures that in takes with constants x: they, with ours, and the
 // sum of their squared log errors.
 func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (
-	figures []CalibrationFigure, sum float64, err error) {
+	figures []CalibrationFigure, sum float64) {
 	var runs []calibrationRun
 	for _, f := range c.figures {
 		if in(f) {
@@ -281,10 +277,7 @@ func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(Calibra
 		}
 	}
 	slices.SortFunc(runs, func(a, b calibrationRun) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	rates, err := c.simulate(ctx, x, slices.Compact(runs))
-	if err != nil {
-		return nil, 0, err
-	}
+	rates := c.simulate(ctx, x, slices.Compact(runs))
 	for i := range figures {
 		f := &figures[i]
 		f.Ours = rates[f.simulated]
@@ -294,7 +287,7 @@ func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(Calibra
 		f.LogError = math.Log(f.Ours / f.Published)
 		sum += f.LogError * f.LogError
 	}
-	return figures, sum, nil
+	return figures, sum
 }
 
 func all(CalibrationFigure) bool { return true }
@@ -302,12 +295,9 @@ func all(CalibrationFigure) bool { return true }
 // Minimise fits constants, those that fit has true, to figures from x on: see the head of this file. The first stride
 // is the largest power of two of steps in a quarter of a range, or one step if x is meant to be a minimum.
 func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
-	strides bool) ([]float64, error) {
+	strides bool) []float64 {
 	best := slices.Clone(x)
-	_, least, err := c.Residuals(ctx, best, in)
-	if err != nil {
-		return nil, err
-	}
+	_, least := c.Residuals(ctx, best, in)
 	stride := 1.0
 	for i, k := range c.constants {
 		for strides && fit[i] && 2*stride*k.Step <= (k.Hi-k.Lo)/4 {
@@ -324,18 +314,14 @@ func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in f
 					if y[i] = k.onStep(y[i] + d); !fit[i] || y[i] == from[i] {
 						continue
 					}
-					_, s, err := c.Residuals(ctx, y, in)
-					if err != nil {
-						return nil, err
-					}
-					if s < least {
+					if _, s := c.Residuals(ctx, y, in); s < least {
 						best, least, moved = y, s, true
 					}
 				}
 			}
 		}
 	}
-	return best, nil
+	return best
 }
 
 // Fold is a fit without one network.
@@ -358,7 +344,7 @@ type Candidate struct {
 }
 
 // Validate fits all sets of constants with each network left out once.
-func (c *Calibrator) Validate(ctx context.Context) ([]Candidate, error) {
+func (c *Calibrator) Validate(ctx context.Context) []Candidate {
 	var networks []string
 	for _, f := range c.figures {
 		if !slices.Contains(networks, f.Network) {
@@ -376,14 +362,8 @@ func (c *Calibrator) Validate(ctx context.Context) ([]Candidate, error) {
 			}
 		}
 		for _, name := range networks {
-			x, err := c.Minimise(ctx, prior, k.fit, func(f CalibrationFigure) bool { return f.Network != name }, true)
-			if err != nil {
-				return nil, err
-			}
-			_, sum, err := c.Residuals(ctx, x, func(f CalibrationFigure) bool { return f.Network == name })
-			if err != nil {
-				return nil, err
-			}
+			x := c.Minimise(ctx, prior, k.fit, func(f CalibrationFigure) bool { return f.Network != name }, true)
+			_, sum := c.Residuals(ctx, x, func(f CalibrationFigure) bool { return f.Network == name })
 			fold := Fold{Without: name, Sum: sum}
 			for i, constant := range c.constants {
 				fold.Values = append(fold.Values, constant.Text(x[i]))
@@ -395,7 +375,7 @@ func (c *Calibrator) Validate(ctx context.Context) ([]Candidate, error) {
 		list = append(list, k)
 	}
 	slices.SortStableFunc(list, func(a, b Candidate) int { return len(a.Fitted) - len(b.Fitted) })
-	return list, nil
+	return list
 }
 
 // prior are the constants without a fit.
@@ -460,26 +440,18 @@ const (
 
 // Calibrate fits the constants of an accelerator; with fit false it only compares it, as it stands, with the published
 // figures.
-func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration, error) {
-	c, err := newCalibrator(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
+func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (_ *Calibration, err error) {
+	defer bail.Caught(&err)
+	c := bail.Of(newCalibrator(ctx, spec))
 	x, chosen := c.Values(), Candidate{fit: make([]bool, len(c.constants))}
 	out := &Calibration{Hardware: spec.Name, Method: residualMethod}
 	if fit {
 		out.Method = fitMethod
-		if out.Validation, err = c.Validate(ctx); err != nil {
-			return nil, err
-		}
+		out.Validation = c.Validate(ctx)
 		chosen = choose(out.Validation)
-		if x, err = c.Minimise(ctx, c.prior(), chosen.fit, all, true); err != nil {
-			return nil, err
-		}
+		x = c.Minimise(ctx, c.prior(), chosen.fit, all, true)
 	}
-	if out.Figures, out.Sum, err = c.Residuals(ctx, x, all); err != nil {
-		return nil, err
-	}
+	out.Figures, out.Sum = c.Residuals(ctx, x, all)
 	for i, k := range c.constants {
 		f := fitted(k, x[i], chosen.fit[i])
 		if fit {
@@ -489,10 +461,7 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration
 			}{{0.5, &f.Half}, {2, &f.Double}} {
 				y := slices.Clone(x)
 				y[i] = min(max(v.factor*x[i], k.Lo), k.Hi)
-				_, sum, err := c.Residuals(ctx, y, all)
-				if err != nil {
-					return nil, err
-				}
+				_, sum := c.Residuals(ctx, y, all)
 				*v.to = &sum
 			}
 		}
