@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_303
+const total = 128_274
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_261
+const core = 100_232
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -33,8 +33,8 @@ var budget = map[string]int{
 	"experiments/harness":             2636,
 	"experiments/harness/harnesstest": 112,
 	"experiments/internal/ablation":   765,
-	"experiments/internal/beside":     338,
-	"experiments/internal/optimality": 663,
+	"experiments/internal/beside":     332,
+	"experiments/internal/optimality": 640,
 	"experiments/internal/paperfigs":  3827,
 	"experiments/internal/report":     744,
 	"experiments/schedules":           629,

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -182,15 +183,8 @@ func (s systems) plan() (*harness.Plan, error) {
 			})
 		}
 		own("bound", "bound", 0, greedy, func(ctx context.Context) (any, error) {
-			machine, err := scheduler.LevelAuto.Machine(p.spec)
-			if err != nil {
-				return nil, err
-			}
-			b, err := bound.Cold(ctx, p.net, machine, p.configuration.BatchSize)
-			if err != nil {
-				return nil, err
-			}
-			return harness.Round(b.Seconds), nil
+			machine := bail.Of(scheduler.LevelAuto.Machine(p.spec))
+			return harness.Round(bail.Of(bound.Cold(ctx, p.net, machine, p.configuration.BatchSize)).Seconds), nil
 		})
 	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {

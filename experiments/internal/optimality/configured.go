@@ -18,7 +18,8 @@ type configured[T any] struct {
 	suffix             string // of the cells' keys
 	// Inputs are the inputs of all results beside the program, the configuration and the accelerator.
 	Inputs map[string]any
-	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
+	// Package bail ends Run at an error.
+	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) T
 	Report func(all []T, b *harness.Document)
 	// Files take the place of the grid's with the same names.
 	Files func(all []T) []harness.File
@@ -32,7 +33,7 @@ func (e configured[T]) Plan() (*harness.Plan, error) {
 		inputs := map[string]any{"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize}
 		maps.Copy(inputs, e.Inputs)
 		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: inputs,
-			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
+			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c), nil }})
 	}
 	p.Report = harness.Of(func(all []T) (*harness.Report, error) {
 		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) { e.Report(all, b) }, nil)

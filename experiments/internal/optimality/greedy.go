@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
@@ -61,51 +62,33 @@ func (o againstExact) plan() (*harness.Plan, error) {
 }
 
 func (o againstExact) study(ctx context.Context, src network.Network, spec *hardware.Spec,
-	c literature.Configuration) (x studied, err error) {
-	if x.Rows, err = answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{Picks: ByText()}); err != nil {
-		return x, err
-	}
+	c literature.Configuration) (x studied) {
+	x.Rows = bail.Of(answers.Compare(ctx, src, spec, c.BatchSize, answers.CompareOptions{Picks: ByText()}))
 	for i := range x.Rows {
 		x.Rows[i].Seconds = 0 // wall time does not repeat
 	}
-	made, err := run(ctx, src, spec, c, harness.Recipe("cross-layer"))
-	if err != nil {
-		return x, err
-	}
-	x.Buffers = made.LatencySeconds()
-	if has, err := network.HasAttention(src); err != nil {
-		return x, err
-	} else if has {
-		made, err := run(ctx, network.FuseAttention(src), spec, c, harness.Recipe("cross-layer", ByText()...))
-		if err != nil {
-			return x, err
-		}
+	x.Buffers = run(ctx, src, spec, c, harness.Recipe("cross-layer")).LatencySeconds()
+	if bail.Of(network.HasAttention(src)) {
+		made := run(ctx, network.FuseAttention(src), spec, c, harness.Recipe("cross-layer", ByText()...))
 		x.Fused = made.LatencySeconds()
 	}
-	if made, err = run(ctx, src, spec, c, harness.Recipe(recipes.Default)); err != nil {
-		return x, err
-	}
+	made := run(ctx, src, spec, c, harness.Recipe(recipes.Default))
 	if x.Tiled = made.LatencySeconds(); slices.Max(made.Shares)-slices.Min(made.Shares) > 1 {
 		d, _ := find(x.Rows, "tiled", isGreedy) // at greedy's chunk
 		x.Tiled = value(d.LatencySeconds)
 	}
 	equal := search.BestOptions{Evaluations: studyEvaluations, // shares, which the default may leave
 		Recipes: slices.DeleteFunc(recipes.All(), func(r scheduler.Recipe) bool { return r.Name == recipes.Default })}
-	found, err := search.Best(ctx, src, spec, c.BatchSize, equal)
-	if err != nil {
-		return x, err
-	}
+	found := bail.Of(search.Best(ctx, src, spec, c.BatchSize, equal))
 	x.Best = found.LatencySeconds()
-	least, err := bound.AnyForm(ctx, src, spec, c.BatchSize)
-	if err == nil {
-		x.Bound = least.Seconds
-	}
-	return x, err
+	least := bail.Of(bound.AnyForm(ctx, src, spec, c.BatchSize))
+	x.Bound = least.Seconds
+	return x
 }
 
 func run(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration,
-	recipe scheduler.Recipe) (*scheduler.Result, error) {
-	return scheduler.Run(ctx, src, spec, c.BatchSize, recipe, scheduler.Options{Figures: true})
+	recipe scheduler.Recipe) *scheduler.Result {
+	return bail.Of(scheduler.Run(ctx, src, spec, c.BatchSize, recipe, scheduler.Options{Figures: true}))
 }
 
 // files are the answers of all configurations.

@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/internal/bail"
 	"github.com/dsasched/dsasched/internal/literature"
 	"github.com/dsasched/dsasched/model/network"
 	"gonum.org/v1/gonum/stat"
@@ -68,10 +69,9 @@ func (e table4) plan() (*harness.Plan, error) {
 }
 
 func (e table4) measure(ctx context.Context, _ network.Network, spec *hardware.Spec, c literature.Configuration) (
-	[]schedulingTime, error) {
+	list []schedulingTime) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var list []schedulingTime
 	for _, name := range e.variants {
 		v, at := literature.ByText(name)
 		src, chunk := harness.OpenNetwork(literature.At(c.Network, at)), c.PaperChunk(v)
@@ -81,20 +81,13 @@ func (e table4) measure(ctx context.Context, _ network.Network, spec *hardware.S
 		}
 		began := harness.ThreadTime()
 		for range runs {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			r, err := v.Prepare(ctx, src, spec, chunk*int64(spec.Clusters), literature.Options(chunk))
-			if err != nil {
-				return nil, err
-			}
-			if _, err := lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower); err != nil {
-				return nil, err
-			}
+			bail.Check(ctx.Err())
+			r := bail.Of(v.Prepare(ctx, src, spec, chunk*int64(spec.Clusters), literature.Options(chunk)))
+			bail.Of(lower.Program(r.ProgramName(), r.Spec, r.Plans, r.Lower))
 		}
 		list = append(list, schedulingTime{name, (harness.ThreadTime() - began).Seconds() / float64(runs)})
 	}
-	return list, nil
+	return list
 }
 
 func (e table4) files(all [][]schedulingTime) []harness.File {
