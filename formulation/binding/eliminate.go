@@ -107,12 +107,6 @@ type elimination struct {
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }
 
-// used counts the entries of t, and gives those of all tables so far.
-func (e *elimination) used(t term) int {
-	e.total += len(t.table)
-	return e.total
-}
-
 // entries is the size of a table over nodes, cut off above the limit.
 func (e *elimination) entries(nodes []int) int {
 	n := 1
@@ -125,8 +119,7 @@ func (e *elimination) entries(nodes []int) int {
 }
 
 func (e *elimination) run() (float64, error) {
-	terms := make(map[int]term) // by number, which says how old they are
-	next := 0
+	var terms []term                    // the older ones first
 	of := make([][]int, len(e.p.Nodes)) // numbers of the terms of each node, ascending
 	constant := 0.0
 	add := func(t term) {
@@ -134,11 +127,10 @@ func (e *elimination) run() (float64, error) {
 			constant += t.table[0]
 			return
 		}
-		terms[next] = t
 		for _, v := range t.nodes {
-			of[v] = append(of[v], next)
+			of[v] = append(of[v], len(terms))
 		}
-		next++
+		terms = append(terms, t)
 	}
 	for i, n := range e.p.Nodes {
 		add(term{[]int{i}, n.Cost})
@@ -158,13 +150,20 @@ func (e *elimination) run() (float64, error) {
 		}
 		add(t)
 	}
-	scope := func(v int) []int {
-		var all []int
+	seen := make([]bool, len(e.p.Nodes))
+	scope := func(v int) (all []int) { // each once before they are sorted, which takes half of the time else
 		for _, k := range of[v] {
-			all = append(all, terms[k].nodes...)
+			for _, u := range terms[k].nodes {
+				if !seen[u] {
+					seen[u], all = true, append(all, u)
+				}
+			}
 		}
-		sort.Ints(all)
-		return slices.Compact(all)
+		for _, u := range all {
+			seen[u] = false
+		}
+		slices.Sort(all)
+		return all
 	}
 	e.buckets = make([][]term, len(e.p.Nodes))
 	// The lightest node is next, the first of those; a weight that has changed since is passed over.
@@ -199,14 +198,11 @@ func (e *elimination) run() (float64, error) {
 		}
 		gone[v] = true
 		around := scope(v)
-		for _, k := range of[v] {
+		for _, k := range slices.Clone(of[v]) {
 			e.buckets[v] = append(e.buckets[v], terms[k])
-		}
-		for _, k := range append([]int(nil), of[v]...) {
 			for _, u := range terms[k].nodes {
 				of[u] = slices.DeleteFunc(of[u], func(n int) bool { return n == k })
 			}
-			delete(terms, k)
 		}
 		e.order = append(e.order, v)
 		minima, err := e.minima(v, e.parts(e.buckets[v]))
@@ -215,7 +211,8 @@ func (e *elimination) run() (float64, error) {
 		}
 		for _, t := range minima {
 			add(t)
-			e.limit = min(e.limit, max(1, (maxTables-e.used(t))/8))
+			e.total += len(t.table)
+			e.limit = min(e.limit, max(1, (maxTables-e.total)/8))
 		}
 		for _, u := range around {
 			if u != v {
