@@ -137,8 +137,7 @@ func Select(names []string, opt Options) ([]harness.Experiment, error) {
 	return list, nil
 }
 
-// runAndReport runs experiments and gathers all results in the folder for the report over
-// all experiments.
+// runAndReport runs experiments and gathers all results in the folder for the report over all experiments.
 func runAndReport(ctx context.Context, list []harness.Experiment, opt Options) error {
 	err := harness.Run(ctx, list, opt)
 	if harness.Aborted(err) {

@@ -18,8 +18,7 @@ const Greedy = "cross-layer"
 // graphTurbo has the picks of the recipe Greedy.
 const graphTurbo = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
 
-// Table lists the recipes in the order of the paper's Fig. 15: each row changes one
-// idea of the row before.
+// Table lists the recipes in the order of the paper's Fig. 15: each row changes one idea of the row before.
 func Table() []scheduler.Recipe {
 	return []scheduler.Recipe{
 		scheduler.Parse("tvm", "a kernel per layer, results through the DDR, the batch looped over in chunks", ""),
@@ -33,9 +32,8 @@ func Table() []scheduler.Recipe {
 	}
 }
 
-// Baselines lists the other published systems beside the table's TVM, and other readings
-// of that: Table 1 has TVM on a par where "the LLB holds all batches" (§5.1), and TVM's own
-// pass fuses by rules of its own.
+// Baselines lists the other published systems beside the table's TVM, and other readings of that: Table 1 has TVM on a
+// par where "the LLB holds all batches" (§5.1), and TVM's own pass fuses by rules of its own.
 func Baselines() []scheduler.Recipe {
 	return []scheduler.Recipe{
 		scheduler.Parse("tvm-llb", "tvm with results in the LLB where they fit", "outputs=llb"),
@@ -47,8 +45,7 @@ func Baselines() []scheduler.Recipe {
 	}
 }
 
-// Exact lists the recipes that replace greedy decisions of the table's last one by
-// exact ones.
+// Exact lists the recipes that replace greedy decisions of the table's last one by exact ones.
 func Exact() []scheduler.Recipe {
 	row := func(name, description, picks string) scheduler.Recipe {
 		r := scheduler.Parse(name, description, graphTurbo)
@@ -71,9 +68,8 @@ func Exact() []scheduler.Recipe {
 	}
 }
 
-// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which
-// takes trials. Searched one by one, kernels may get slower side by side; then the loops are
-// those of the rules.
+// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which takes trials. Searched one by
+// one, kernels may get slower side by side; then the loops are those of the rules.
 func Searched() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
@@ -156,8 +152,7 @@ func Unfused() scheduler.Recipe {
 	return r
 }
 
-// All lists the table's recipes, then the other baselines, then those with exact
-// decisions: all that need no trials.
+// All lists the table's recipes, then the other baselines, then those with exact decisions: all that need no trials.
 func All() []scheduler.Recipe {
 	return slices.Concat(Table(), Baselines(), Exact(), Tiled(), own.recipes)
 }

@@ -279,8 +279,7 @@ func (p pointTable) table(command string) harness.Table {
 		append(slices.Clone(p.failures), p.note), func(s string) bool { return s == "" })...))
 }
 
-// pointsOf lists the axes that are shown, and what came out; vector is whether the
-// vector unit has a column.
+// pointsOf lists the axes that are shown, and what came out; vector is whether the vector unit has a column.
 func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector bool) pointTable {
 	var header []string
 	labels := map[int]map[string]string{}

@@ -72,8 +72,7 @@ func writeFiles(list []fileToWrite) (written []string, err error) {
 	return written, nil
 }
 
-// writeFile makes a file of what write writes, in one step as replaceFile does, and
-// returns its bytes.
+// writeFile makes a file of what write writes, in one step as replaceFile does, and returns its bytes.
 func writeFile(path string, write func(io.Writer) error) (int64, error) {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {

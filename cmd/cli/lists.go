@@ -28,8 +28,7 @@ type modelJSON struct {
 	Params    int64 `json:"params"`
 	MACs      int64 `json:"macs"`
 	Operators int   `json:"operators"`
-	// LargestTensor may be a constant, such as a table of embeddings; of equals it is
-	// the first.
+	// LargestTensor may be a constant, such as a table of embeddings; of equals it is the first.
 	LargestTensor struct {
 		structure.TensorReport
 		Role string `json:"role"`

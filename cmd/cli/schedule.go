@@ -340,8 +340,7 @@ func spillText(spills []answers.SpillReport) string {
 	return strings.Join(parts, ", ")
 }
 
-// sharesText says how many batch elements the clusters get: "2 on 3 clusters, 1 on
-// 1 cluster".
+// sharesText says how many batch elements the clusters get: "2 on 3 clusters, 1 on 1 cluster".
 func sharesText(shares []int64) string {
 	var parts []string
 	for i := 0; i < len(shares); {

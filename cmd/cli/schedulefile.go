@@ -33,8 +33,7 @@ func givenHardware(cmd *cobra.Command) string {
 	return f.Value.String()
 }
 
-// violationsError makes the exit status that of a failure; what is wrong is on the
-// standard output.
+// violationsError makes the exit status that of a failure; what is wrong is on the standard output.
 type violationsError struct {
 	file  string
 	count int

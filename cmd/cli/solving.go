@@ -17,8 +17,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// solverFlags are the flags of a command that solves the problem of a file by one of several
-// methods.
+// solverFlags are the flags of a command that solves the problem of a file by one of several methods.
 type solverFlags struct {
 	quiet   *bool
 	methods []solve.Method

@@ -188,8 +188,7 @@ func significant(v float64) string {
 	return fmt.Sprintf("%.*f", digits, v)
 }
 
-// count writes a number with a prefix if it has one, as a unit wants it: "4.09 G"
-// + "MAC".
+// count writes a number with a prefix if it has one, as a unit wants it: "4.09 G" + "MAC".
 func count(n int64) string { return withPrefix(float64(n)) }
 
 // unit joins a number of withPrefix and its unit: "4.09 GMAC", "7 MAC".

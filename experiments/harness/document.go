@@ -34,8 +34,7 @@ func Agreement(same bool) string {
 	return Misses
 }
 
-// Document collects a report part by part: for the terminal, as Markdown, as tables in
-// LaTeX and CSV, and as figures.
+// Document collects a report part by part: for the terminal, as Markdown, as tables in LaTeX and CSV, and as figures.
 type Document struct {
 	experiment Experiment
 	text       bytes.Buffer
@@ -229,8 +228,7 @@ type rowData struct {
 	Rows     []Row  `json:"rows"`
 }
 
-// Report closes the document. data is a struct whose fields the JSON file holds beside
-// what all have.
+// Report closes the document. data is a struct whose fields the JSON file holds beside what all have.
 func (d *Document) Report(data any) (*Report, error) {
 	e := d.experiment
 	t := Table{Title: "The paper's claims beside ours", Name: "claims", Columns: []Column{

@@ -19,8 +19,7 @@ func (e *writeError) Unwrap() error { return e.err }
 
 var temporaries atomic.Int64
 
-// temporaryName is a name in the same directory that no other call and no other
-// process uses, be it on another machine.
+// temporaryName is a name in the same directory that no other call and no other process uses, be it on another machine.
 func temporaryName(path string) string {
 	dir, base := filepath.Split(path)
 	return filepath.Join(dir, fmt.Sprintf(".%s.%x-%d.tmp", base, process, temporaries.Add(1)))
@@ -78,8 +77,7 @@ func writeFile(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// naming puts the file that was asked for into an error about the one that was to take
-// its place.
+// naming puts the file that was asked for into an error about the one that was to take its place.
 func naming(path string, err error) error {
 	var file *fs.PathError
 	var link *os.LinkError

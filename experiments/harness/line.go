@@ -22,8 +22,7 @@ type Line struct {
 	Remark string `json:"remark,omitempty"`
 	// Cause names what a miss comes from; misses of one cause have one line in the report.
 	Cause string `json:"cause,omitempty"`
-	// Headline is its place at the head of the report over all experiments, from 1; 0: it does
-	// not stand there.
+	// Headline is its place at the head of the report over all experiments, from 1; 0: it does not stand there.
 	Headline int `json:"headline,omitempty"`
 }
 

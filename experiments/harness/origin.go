@@ -104,8 +104,7 @@ func originOf(cells []Cell, opt Options) (*Origin, error) {
 // a wrong way. Fields that are new or unknown are no reason.
 const originSchema = 1
 
-// ReadOrigin reads the text of an [OriginFile]; path is for errors. Results of a later
-// schema are refused.
+// ReadOrigin reads the text of an [OriginFile]; path is for errors. Results of a later schema are refused.
 func ReadOrigin(path string, data []byte) (*Origin, error) {
 	o := &Origin{}
 	if err := json.Unmarshal(data, o); err != nil {

@@ -31,8 +31,7 @@ const (
 	PaperInARow ChunkPolicy = "paper-in-a-row"
 )
 
-// Row is the result of one variant on one network. Counts without "Dynamic" are static
-// (see the package documentation).
+// Row is the result of one variant on one network. Counts without "Dynamic" are static (see the package documentation).
 type Row struct {
 	Model             string      `json:"model"`
 	Hardware          string      `json:"hardware"`

@@ -21,8 +21,7 @@ type Table struct {
 	Notes   []string // below the table
 }
 
-// Column is a heading. Neighbouring columns of one group share a heading above
-// theirs.
+// Column is a heading. Neighbouring columns of one group share a heading above theirs.
 type Column struct {
 	Group, Name string
 	Text        bool // aligned left
@@ -173,8 +172,7 @@ func Count(n int64) string   { return strconv.FormatInt(n, 10) }
 func Fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 func Percent(x float64) string           { return Fixed(100*x, 1) }
 
-// Significant writes a number with at least three digits that count, and all those
-// before the point.
+// Significant writes a number with at least three digits that count, and all those before the point.
 func Significant(x float64) string {
 	switch a := max(x, -x); {
 	case a >= 100 || a == 0:

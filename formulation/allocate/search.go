@@ -430,8 +430,7 @@ func (c *canonical) raise(j int32, to int64) bool {
 	return true
 }
 
-// raiseBlocked lifts items that would have had to be placed before: they will
-// lie on a neighbour that is still to come.
+// raiseBlocked lifts items that would have had to be placed before: they will lie on a neighbour that is still to come.
 func (c *canonical) raiseBlocked(part component, offset int64, key int32) bool {
 	for _, i := range part.items {
 		if c.placed[i] || c.low[i] > offset || c.low[i] == offset && c.key[i] > key {

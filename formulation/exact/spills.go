@@ -403,151 +403,219 @@ const spillRepriced = 3
 // what goes on to the DDR is then priced there, and the choice is made again. Results may take the place of what their
 // layer reads last: the program lets all of them do so, which is a relaxation, and plans are made with and without.
 func leastMoves(ctx context.Context, d *scheduler.Draft) error {
-	const rule = graphturbo.LongestLifetime
 	limit := solve.Options[allocate.SpillStart]{TimeLimit: d.Options.SearchLimit()}
 	ctx, cancel := limit.Begin(ctx)
 	defer cancel()
-	from := func() *schedule.Schedule {
-		s := *d.Schedule
-		s.Steps, s.Values, s.Spills = slices.Clone(d.Steps), slices.Clone(d.Values), slices.Clone(d.Spills)
-		return &s
-	}
-	moved := func(s *schedule.Schedule) float64 { return MovedSeconds(s, d.Cost) }
-	given := from()
-	if err := graphturbo.Place(given, scheduler.Placing{Rule: rule}, nil); err != nil {
+	x, err := newSpiller(d)
+	if err != nil {
 		return err
 	}
-	best, least := given, moved(given)
-	near := given // the best plan of those of which values leave for want of room alone
-	var sol *allocate.SpillResult
-	var plans []*schedule.Schedule
-	bound := math.Inf(1)
-	over := map[int]bool{}
-	for i := range d.Steps {
-		if v, _ := d.Overwritable(&d.Steps[i]); v != nil {
-			over[d.Steps[i].Writes[0]] = true
-		}
-	}
-	moves, readers, next := binding.MovesOf(d.Schedule, d.Cost), readersOf(d.Schedule), nextLevel(d.Schedule)
-	extra := func(v *schedule.Value, at schedule.Level) float64 { return leaving(moves, v, at, readers[v.ID], next) }
-	var apart []int // values that leave even where there is room
-	for i := range d.Values {
-		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 && extra(v, schedule.L1) > 0 {
-			apart = append(apart, i)
-		}
-	}
-	ps := func(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
-	leaves := func(v *schedule.Value, at, or schedule.Level) int64 {
-		return ps(max(0, min(extra(v, at), extra(v, or))-extra(v, schedule.L1)))
-	}
-	passing := func(st *schedule.Step, tiles int64) int64 { return ps(again(moves, d.Schedule, st, tiles)) }
-	place := func(spills []int, inPlace bool) (*schedule.Schedule, error) {
-		plan := from()
-		slices.Sort(spills)
-		how := scheduler.Placing{Rule: rule, Over: inPlace, Chosen: true, Spilled: slices.Compact(spills)}
-		return plan, graphturbo.Place(plan, how, Packer(ctx))
-	}
-	for _, places := range []map[int]bool{over, nil} {
-		if places != nil && len(over) == 0 {
+	for _, places := range []map[int]bool{x.over, nil} {
+		if places != nil && len(x.over) == 0 {
 			continue
 		}
-		at := slices.Repeat([]schedule.Level{next}, len(d.Values))
-		for round := range spillRepriced {
-			p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 {
-				if round == 0 {
-					return leaves(v, at[v.ID], schedule.DDR)
-				}
-				return leaves(v, at[v.ID], at[v.ID])
-			}, passing, places)
-			var opts allocate.SweepOptions
-			opts.Progress = d.Options.ReportTo("spill")
-			spills, found, err := p.Choose(ctx, d.Schedule, opts)
-			if err != nil && places != nil && ctx.Err() == nil {
-				break // a stage that only a result in place leaves room for
-			} else if err != nil {
-				return err
-			}
-			if sol == nil {
-				if sol, bound = found, float64(found.Bound)*1e-12; places == nil && len(over) > 0 {
-					bound = 0 // results in place may move less
-				}
-			}
-			if !found.Status.HasValues() {
-				break
-			}
-			if len(apart) > 0 && len(spills)+len(places) > 0 {
-				plan, err := place(spills, places != nil)
-				if err != nil {
-					return err
-				}
-				if moved(plan) < moved(near) {
-					near = plan
-				}
-			}
-			plan, err := place(append(spills, apart...), places != nil)
-			if err != nil {
-				return err
-			}
-			plans = append(plans, plan)
-			if s := moved(plan); s < least {
-				best, least = plan, s
-			}
-			more := false
-			for i := range plan.Values {
-				if v := &plan.Values[i]; v.Spilled() && v.Level > at[i] {
-					at[i], more = v.Level, true
-				}
-			}
-			if !more || least <= bound {
-				break
-			}
+		if err := x.repriced(ctx, places); err != nil {
+			return err
 		}
-		if least <= bound || least == 0 {
+		if x.least <= x.bound || x.least == 0 {
 			break
 		}
 	}
-	// Parameters that pass again beside their step's units keep others waiting: a plan by all of their time is simulated.
-	wholly := func(st *schedule.Step, tiles int64) int64 {
-		return (tiles - 1) * min(1, graphturbo.PassesAgain(d.Schedule, st)) * ps(moves.Again(st))
+	x.wholePasses(ctx)
+	x.byRules()
+	x.answer()
+	return nil
+}
+
+// A spiller makes memory plans of a draft, and keeps the one whose moves take least time.
+type spiller struct {
+	d       *scheduler.Draft
+	moves   binding.Moves
+	readers [][]*schedule.Read
+	next    schedule.Level // behind the L1
+	over    map[int]bool   // results that may take the place of what their layer reads last
+	apart   []int          // values that leave even where there is room
+
+	given, best *schedule.Schedule
+	near        *schedule.Schedule // the best plan of those of which values leave for want of room alone
+	least       float64            // seconds of best
+	plans       []*schedule.Schedule
+	sol         *allocate.SpillResult // of the first program
+	bound       float64
+}
+
+func newSpiller(d *scheduler.Draft) (*spiller, error) {
+	x := &spiller{d: d, over: map[int]bool{}, bound: math.Inf(1)}
+	x.given = x.copy()
+	if err := graphturbo.Place(x.given, scheduler.Placing{Rule: graphturbo.LongestLifetime}, nil); err != nil {
+		return nil, err
 	}
-	if slices.ContainsFunc(slices.Concat(best.Steps, near.Steps), func(st schedule.Step) bool {
-		return wholly(&st, st.Tiles) > passing(&st, st.Tiles)
-	}) {
-		p := newSpillProblem(d.Schedule, func(v *schedule.Value) int64 { return leaves(v, next, schedule.DDR) }, wholly, over)
-		if spills, sol, err := p.Choose(ctx, d.Schedule, allocate.SweepOptions{}); err == nil && sol.Status.HasValues() {
-			if plan, err := place(append(spills, apart...), len(over) > 0); err == nil {
-				plans = append(plans, plan)
+	x.best, x.near, x.least = x.given, x.given, x.moved(x.given)
+	x.moves, x.readers, x.next = binding.MovesOf(d.Schedule, d.Cost), readersOf(d.Schedule), nextLevel(d.Schedule)
+	for i := range d.Steps {
+		if v, _ := d.Overwritable(&d.Steps[i]); v != nil {
+			x.over[d.Steps[i].Writes[0]] = true
+		}
+	}
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Def >= 0 && v.Wanted == schedule.L1 && v.CoreBytes > 0 && x.extra(v, schedule.L1) > 0 {
+			x.apart = append(x.apart, i)
+		}
+	}
+	return x, nil
+}
+
+// copy is the draft's schedule, for a plan.
+func (x *spiller) copy() *schedule.Schedule {
+	s := *x.d.Schedule
+	s.Steps, s.Values, s.Spills = slices.Clone(s.Steps), slices.Clone(s.Values), slices.Clone(s.Spills)
+	return &s
+}
+
+func (x *spiller) moved(s *schedule.Schedule) float64 { return MovedSeconds(s, x.d.Cost) }
+
+// extra is what a value's moves take if it leaves for a level.
+func (x *spiller) extra(v *schedule.Value, at schedule.Level) float64 {
+	return leaving(x.moves, v, at, x.readers[v.ID], x.next)
+}
+
+// leaves is what it takes longer than in the L1, in one of two levels.
+func (x *spiller) leaves(v *schedule.Value, at, or schedule.Level) int64 {
+	return picos(max(0, min(x.extra(v, at), x.extra(v, or))-x.extra(v, schedule.L1)))
+}
+
+// passing is what a step's parameters take longer that pass again for more tiles.
+func (x *spiller) passing(st *schedule.Step, tiles int64) int64 {
+	return picos(again(x.moves, x.d.Schedule, st, tiles))
+}
+
+func picos(seconds float64) int64 { return int64(math.Floor(1e12 * seconds)) } // or the sum would be no bound
+
+// place makes the plan in which some values leave.
+func (x *spiller) place(ctx context.Context, spills []int, inPlace bool) (*schedule.Schedule, error) {
+	plan := x.copy()
+	slices.Sort(spills)
+	return plan, graphturbo.Place(plan, scheduler.Placing{Rule: graphturbo.LongestLifetime, Over: inPlace, Chosen: true,
+		Spilled: slices.Compact(spills)}, Packer(ctx))
+}
+
+// repriced makes plans by the program, each with values priced where those of the one before have gone.
+func (x *spiller) repriced(ctx context.Context, places map[int]bool) error {
+	at := slices.Repeat([]schedule.Level{x.next}, len(x.d.Values))
+	for round := range spillRepriced {
+		p := newSpillProblem(x.d.Schedule, func(v *schedule.Value) int64 {
+			if round == 0 {
+				return x.leaves(v, at[v.ID], schedule.DDR)
+			}
+			return x.leaves(v, at[v.ID], at[v.ID])
+		}, x.passing, places)
+		var opts allocate.SweepOptions
+		opts.Progress = x.d.Options.ReportTo("spill")
+		spills, found, err := p.Choose(ctx, x.d.Schedule, opts)
+		if err != nil && places != nil && ctx.Err() == nil {
+			return nil // a stage that only a result in place leaves room for
+		} else if err != nil {
+			return err
+		}
+		if x.sol == nil {
+			if x.sol, x.bound = found, float64(found.Bound)*1e-12; places == nil && len(x.over) > 0 {
+				x.bound = 0 // results in place may move less
 			}
 		}
-	}
-	// Rules that let results lie over what they read may leave other steps to run at once.
-	for _, by := range graphturbo.Spills() {
-		if s := from(); by.Places.Over && graphturbo.Place(s, *by.Places, nil) == nil {
-			plans = append(plans, s)
+		if !found.Status.HasValues() {
+			return nil
+		}
+		plan, err := x.take(ctx, spills, places != nil)
+		if err != nil {
+			return err
+		}
+		more := false
+		for i := range plan.Values {
+			if v := &plan.Values[i]; v.Spilled() && v.Level > at[i] {
+				at[i], more = v.Level, true
+			}
+		}
+		if !more || x.least <= x.bound {
+			return nil
 		}
 	}
-	most, seen := least, []*schedule.Schedule{best, given}
-	if len(apart) > 0 { // whether readers have values sooner is simulated
-		most, plans = max(least, moved(near)), append([]*schedule.Schedule{near}, plans...)
+	return nil
+}
+
+// take makes the plan of an answer, without the values apart and with them, which it returns.
+func (x *spiller) take(ctx context.Context, spills []int, inPlace bool) (*schedule.Schedule, error) {
+	if len(x.apart) > 0 && (len(spills) > 0 || inPlace) {
+		plan, err := x.place(ctx, spills, inPlace)
+		if err != nil {
+			return nil, err
+		}
+		if x.moved(plan) < x.moved(x.near) {
+			x.near = plan
+		}
 	}
-	most += (scheduler.PoolGap - 1) * PredictedSeconds(best, d.Cost)
-	for _, s := range plans {
-		if moved(s) <= most && !slices.ContainsFunc(seen, func(x *schedule.Schedule) bool { return samePlan(x, s) }) {
+	plan, err := x.place(ctx, append(spills, x.apart...), inPlace)
+	if err != nil {
+		return nil, err
+	}
+	x.plans = append(x.plans, plan)
+	if s := x.moved(plan); s < x.least {
+		x.best, x.least = plan, s
+	}
+	return plan, nil
+}
+
+// wholePasses makes a plan by all of the time of parameters that pass again, where that is more than a step's units
+// leave them: beside these they keep others waiting, which the simulator judges.
+func (x *spiller) wholePasses(ctx context.Context) {
+	wholly := func(st *schedule.Step, tiles int64) int64 {
+		return (tiles - 1) * min(1, graphturbo.PassesAgain(x.d.Schedule, st)) * picos(x.moves.Again(st))
+	}
+	if !slices.ContainsFunc(slices.Concat(x.best.Steps, x.near.Steps), func(st schedule.Step) bool {
+		return wholly(&st, st.Tiles) > x.passing(&st, st.Tiles)
+	}) {
+		return
+	}
+	p := newSpillProblem(x.d.Schedule, func(v *schedule.Value) int64 { return x.leaves(v, x.next, schedule.DDR) }, wholly,
+		x.over)
+	if spills, sol, err := p.Choose(ctx, x.d.Schedule, allocate.SweepOptions{}); err == nil && sol.Status.HasValues() {
+		if plan, err := x.place(ctx, append(spills, x.apart...), len(x.over) > 0); err == nil {
+			x.plans = append(x.plans, plan)
+		}
+	}
+}
+
+// byRules makes plans by rules that let results lie over what they read: other steps may run at once in them.
+func (x *spiller) byRules() {
+	for _, by := range graphturbo.Spills() {
+		if s := x.copy(); by.Places.Over && graphturbo.Place(s, *by.Places, nil) == nil {
+			x.plans = append(x.plans, s)
+		}
+	}
+}
+
+// answer makes the draft the best plan, and leaves those that are nearly as good to the simulator.
+func (x *spiller) answer() {
+	most, seen := x.least, []*schedule.Schedule{x.best, x.given}
+	if len(x.apart) > 0 { // whether readers have values sooner is simulated
+		most, x.plans = max(x.least, x.moved(x.near)), append([]*schedule.Schedule{x.near}, x.plans...)
+	}
+	most += (scheduler.PoolGap - 1) * PredictedSeconds(x.best, x.d.Cost)
+	for _, s := range x.plans {
+		if x.moved(s) <= most && !slices.ContainsFunc(seen, func(y *schedule.Schedule) bool { return samePlan(y, s) }) {
 			seen = append(seen, s)
 		}
 	}
-	d.Also(seen[2:]...) // the given one is the greedy one
-	*d.Schedule = *best
+	x.d.Also(seen[2:]...) // the given one is the greedy one
+	*x.d.Schedule = *x.best
 	stop := milp.Complete
-	if sol != nil { // nil: the given plan moves nothing
-		stop = sol.Stop
+	if x.sol != nil { // nil: the given plan moves nothing
+		stop = x.sol.Stop
 	}
-	a := solve.Outcome{Objective: least, Bound: bound}
-	if a.Status, a.Stop = solve.Judge(true, least <= bound*(1+1e-9), stop); a.Status == milp.Optimal {
-		a.Bound = least
+	a := solve.Outcome{Objective: x.least, Bound: x.bound}
+	if a.Status, a.Stop = solve.Judge(true, x.least <= x.bound*(1+1e-9), stop); a.Status == milp.Optimal {
+		a.Bound = x.least
 	}
-	d.Solve("spill", scheduler.Solved{Outcome: a, Unit: solve.SecondsUnit})
-	return nil
+	x.d.Solve("spill", scheduler.Solved{Outcome: a, Unit: solve.SecondsUnit})
 }
 
 // samePlan reports whether two schedules of the same steps and values have them in the same places.

@@ -28,9 +28,8 @@ type ILPOptions struct {
 	MaxColumns int
 }
 
-// A program is the integer program, with what it takes to read its solution. Steps count from 0. Instances have
-// windows of steps, by what must run before and after them; an output's is from its own first step to the last of
-// its readers.
+// A program is the integer program, with what it takes to read its solution. Steps count from 0. Instances have windows
+// of steps, by what must run before and after them; an output's is from its own first step to the last of its readers.
 type program struct {
 	p      *Problem
 	g      *ordering.Graph

@@ -130,9 +130,8 @@ func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
 	return r.Bound * s.p.SecondsPerCost, nil
 }
 
-// withSegments joins the segments' tables to a binding problem of the labels left: for
-// each a node whose labels are the sets of its choices with scope LLB, tied to the
-// scopes by edges that cost more than everything where they differ.
+// withSegments joins the segments' tables to a binding problem of the labels left: for each a node whose labels are the
+// sets of its choices with scope LLB, tied to the scopes by edges that cost more than everything where they differ.
 func (s *searcher) withSegments(q *binding.Problem) {
 	forbidden := 1.0
 	for _, n := range q.Nodes {

@@ -236,10 +236,9 @@ func (o *Options) Validate(m *Model) error {
 
 // A Solver finds best solutions.
 //
-// Solve does not change the model. Infeasible and unbounded models are answers, not errors, and so are limits: of
-// time, work and memory, and the end of the context, upon which Solve returns within a second with the best solution
-// so far and its bound; [Solution.Stop] is which it was. Errors are for invalid models and options and for a solver's
-// failure.
+// Solve does not change the model. Infeasible and unbounded models are answers, not errors, and so are limits: of time,
+// work and memory, and the end of the context, upon which Solve returns within a second with the best solution so far
+// and its bound; [Solution.Stop] is which it was. Errors are for invalid models and options and for a solver's failure.
 type Solver interface {
 	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)
 }

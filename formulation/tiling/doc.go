@@ -85,19 +85,17 @@
 //
 // # Products: what is left out
 //
-// Of extents that cut columns or the reduction into as many tiles, the shortest stands for all, also where a longer
-// one would fill requests, and tiles of rows are equal. A longer one leaves a shorter last tile, which was 2 % faster
-// in one of 2495 random problems: what [Exact] proves is the best of equal tiles. Sums are never taken out of the L1
+// Of extents that cut columns or the reduction into as many tiles, the shortest stands for all, also where a longer one
+// would fill requests, and tiles of rows are equal. A longer one leaves a shorter last tile, which was 2 % faster in
+// one of 2495 random problems: what [Exact] proves is the best of equal tiles. Sums are never taken out of the L1
 // half-way but to be added by another core, and one core adds those of all that share a reduction. All cores have what
 // the busiest has. Tiles of a convolution's rows are whole lines where they are longer than one, and halos are read
-// again by each tile. What cores bring from other cores' L1s
-// costs nothing here. Rows of several dimensions pass as boxes: a tile that
-// crosses from one index of an outer dimension to the next brings all of the inner ones.
+// again by each tile. What cores bring from other cores' L1s costs nothing here. Rows of several dimensions pass as
+// boxes: a tile that crosses from one index of an outer dimension to the next brings all of the inner ones.
 //
 // # Tilings that are measured
 //
 // A tiling is a row of decisions. A bound says what no tiling that begins with some choices is below; tilings are
-// measured in the order of their bounds, until the least bound of what is left is no less than the best time.
-// Proofs are as good as the bound: the tests of who gives it measure programs, and enumerate spaces that are small
-// enough.
+// measured in the order of their bounds, until the least bound of what is left is no less than the best time. Proofs
+// are as good as the bound: the tests of who gives it measure programs, and enumerate spaces that are small enough.
 package tiling

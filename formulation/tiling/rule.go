@@ -9,8 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// extents lists the largest parts of n in each number of parts that are multiples of a grain, from all
-// of it down.
+// extents lists the largest parts of n in each number of parts that are multiples of a grain, from all of it down.
 func extents(n, grain int64) (list []int64) {
 	blocks := ceilDiv(n, grain)
 	for e := blocks; ; e = ceilDiv(blocks, ceilDiv(blocks, e-1)) {

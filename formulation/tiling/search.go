@@ -37,9 +37,8 @@ type node struct {
 	bound  float64
 }
 
-// Search is the branch and bound. It goes on behind the prefix of the least bound, so that at
-// any time that bound holds for all tilings. Its work is the tilings measured; Start is one
-// to begin from.
+// Search is the branch and bound. It goes on behind the prefix of the least bound, so that at any time that bound holds
+// for all tilings. Its work is the tilings measured; Start is one to begin from.
 func Search(ctx context.Context, s Space, opt solve.Options[[]int]) (*Found, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err

@@ -12,9 +12,8 @@ func Scopes(instances int) []schedule.Level {
 	return scopes
 }
 
-// Localize is the check of block locality, on a schedule with its steps and before
-// its memory plan: a value that is wanted in the L1 stays there if every core reads
-// only what it has made itself. Any other goes to the LLB.
+// Localize is the check of block locality, on a schedule with its steps and before its memory plan: a value that is
+// wanted in the L1 stays there if every core reads only what it has made itself. Any other goes to the LLB.
 func Localize(s *schedule.Schedule) {
 	for i := range s.Steps {
 		for _, r := range s.Steps[i].Reads {

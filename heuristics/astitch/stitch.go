@@ -18,8 +18,7 @@ type Loop struct {
 type Plan struct {
 	Grouping *schedule.Grouping
 	Layers   [][]schedule.Layer // per sub-graph
-	// Loops, per sub-graph: one entry per layer of a stitch operator; nil for
-	// compute-intensive kernels.
+	// Loops, per sub-graph: one entry per layer of a stitch operator; nil for compute-intensive kernels.
 	Loops [][]Loop
 }
 

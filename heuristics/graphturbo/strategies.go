@@ -141,9 +141,8 @@ var (
 			return chunkOrder(s.Grouping, s.Instances)
 		})
 	// breadthFirst runs instances by their distance from the inputs.
-	breadthFirst = fixedOrder("bfs", "breadth first", "bfs",
-		func(s *schedule.Schedule) []int { return BFS(s.Instances) })
-	depthFirst = fixedOrder("dfs", "depth first", "dfs", func(s *schedule.Schedule) []int { return DFS(s.Instances) })
+	breadthFirst = fixedOrder("bfs", "breadth first", "bfs", func(s *schedule.Schedule) []int { return BFS(s.Instances) })
+	depthFirst   = fixedOrder("dfs", "depth first", "dfs", func(s *schedule.Schedule) []int { return DFS(s.Instances) })
 )
 
 var algorithm3 = scheduler.Strategy{Name: "alg3", Alias: "greedy",

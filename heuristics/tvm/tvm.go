@@ -10,8 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Group makes one sub-graph per layer, in execution order, unsplit. It returns
-// the layers with it: one per sub-graph.
+// Group makes one sub-graph per layer, in execution order, unsplit. It returns the layers with it: one per sub-graph.
 func Group(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
 	return group(schedule.FusedLayers(g, order))
 }

@@ -144,8 +144,7 @@ func fits(g *model.Graph, kernels *schedule.Grouping, bytes int64) bool {
 	return true
 }
 
-// PaperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever
-// does not split works like TVM.
+// PaperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever does not split works like TVM.
 func (c Configuration) PaperChunk(v scheduler.Recipe) int64 {
 	if strings.HasPrefix(v.Pick("group"), "alg2") {
 		return c.GraphTurboBatchesPerCluster

@@ -1,6 +1,5 @@
-// Package strict reads JSON into structs and refuses what does not fit them: unknown, missing and
-// repeated fields, other spellings of a name, null. Its error is that of all packages that read
-// problems.
+// Package strict reads JSON into structs and refuses what does not fit them: unknown, missing and repeated fields,
+// other spellings of a name, null. Its error is that of all packages that read problems.
 package strict
 
 import (

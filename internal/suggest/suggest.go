@@ -12,9 +12,8 @@ import (
 // longest name that is looked for, in bytes: the time is that of its length times that of all known ones.
 const longest = 1000
 
-// Nearest lists the known names that are nearest to name by edit distance, in
-// their order: of those that differ in about a third of their letters at most (or begin
-// with name), the ones that differ least. Case does not count.
+// Nearest lists the known names that are nearest to name by edit distance, in their order: of those that differ in
+// about a third of their letters at most (or begin with name), the ones that differ least. Case does not count.
 func Nearest(name string, known []string) []string {
 	if name == "" || len(name) > longest {
 		return nil

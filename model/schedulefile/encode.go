@@ -10,9 +10,8 @@ import (
 // lineWidth is the width of a line of the file. Longer objects and lists are broken.
 const lineWidth = 160
 
-// Write returns the file as text: JSON with one item per line, for eyes and for tools
-// that compare lines. The same file gives the same bytes, and [Read] gives back what
-// was written.
+// Write returns the file as text: JSON with one item per line, for eyes and for tools that compare lines. The same file
+// gives the same bytes, and [Read] gives back what was written.
 func (f *File) Write() ([]byte, error) { return Encode(f) }
 
 // Encode lays out any value as [File.Write] does.

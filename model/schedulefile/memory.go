@@ -11,8 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// reserve is the part of the LLB that values must leave free, for weights and
-// transfers on their way.
+// reserve is the part of the LLB that values must leave free, for weights and transfers on their way.
 func reserve(capacity int64) int64 { return capacity / 16 }
 
 // memory takes over and verifies the memory plan.

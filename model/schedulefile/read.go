@@ -28,10 +28,9 @@ const (
 // Load reads a file from the disk.
 func Load(path string) (*File, error) { return safefile.Load(path, Read) }
 
-// Read reads a file and verifies what can be said without an accelerator: that the
-// fields are there, and that the networks are sound. Errors are of type [*InputError];
-// file is the name that they give. Whether the schedule obeys the rules is for
-// [Check] to say.
+// Read reads a file and verifies what can be said without an accelerator: that the fields are there, and that the
+// networks are sound. Errors are of type [*InputError]; file is the name that they give. Whether the schedule obeys the
+// rules is for [Check] to say.
 func Read(file string, data []byte) (*File, error) {
 	// Of another version, the other fields may be anything.
 	var head struct {

@@ -132,8 +132,7 @@ func (e *editor) resolve(op *model.Op) {
 	}
 }
 
-// canReplace reports whether readers of old can read new instead without losing an
-// output of the network.
+// canReplace reports whether readers of old can read new instead without losing an output of the network.
 func (e *editor) canReplace(old, new model.TensorID) bool {
 	return !e.isOutput[old] || (e.g.Tensors[new].Role == model.Activation && !e.isOutput[new])
 }

@@ -104,8 +104,7 @@ func (b *sequences) scale(name string, x model.TensorID, constant string) model.
 	return b.Op("Mul", name, model.Attr{}, x, b.Const(constant, b.dtype, nil, 1))
 }
 
-// scores is the first half of an attention: what each position has to do with
-// each other one, before masks and softmax.
+// scores is the first half of an attention: what each position has to do with each other one, before masks and softmax.
 func (b *sequences) scores(att string, x model.TensorID, batch int64, c transformer) model.TensorID {
 	q := b.project(att+".query", x, batch, c, []int64{0, 2, 1, 3})
 	k := b.project(att+".key", x, batch, c, []int64{0, 2, 3, 1})

@@ -15,10 +15,9 @@ type pyramid struct {
 }
 
 // build makes the network of a configuration. A stage is a conv block with stride 2, which makes [N, 2C, H/2, W/2] of
-// [N, C, H, W], and an identity block. The paper has the stages of ResNet-50 there, but lets the first have a stride
-// as well. It gives no extents. With those of the table an image takes 8 MiB in the first stage in FP16, so that ten
-// local MiB hold one image there, two in the second stage, four in the third and all eight in the fourth, as in Fig.
-// 3b.
+// [N, C, H, W], and an identity block. The paper has the stages of ResNet-50 there, but lets the first have a stride as
+// well. It gives no extents. With those of the table an image takes 8 MiB in the first stage in FP16, so that ten local
+// MiB hold one image there, two in the second stage, four in the third and all eight in the fourth, as in Fig. 3b.
 func (c pyramid) build(name string, opt Options) (*model.Graph, error) {
 	b := &images{model.NewBuilder(name), opt.DType}
 	x := b.Input("image", opt.DType, opt.Batch, c.Channels, c.Image, c.Image)

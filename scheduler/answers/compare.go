@@ -517,8 +517,7 @@ func (c *comparer) all(ctx context.Context) error {
 }
 
 // fastest completes the row of a recipe and those that it falls back to.
-func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string,
-	picks ...scheduler.Pick) error {
+func (c *comparer) fastest(ctx context.Context, name string, row Compared, also string, picks ...scheduler.Pick) error {
 	began := time.Now()
 	all, err := recipes.Lookup(name)
 	if err != nil {

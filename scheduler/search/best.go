@@ -678,8 +678,7 @@ func (s *seeker) offer(r *scheduler.Result, p *scheduler.Decisions, move string)
 		return
 	}
 	s.found.Result, s.found.decisions = r, p
-	s.found.Trajectory = append(s.found.Trajectory,
-		Improvement{s.found.Evaluations, r.LatencySeconds(), r.Joules(), move})
+	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), r.Joules(), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
 	}

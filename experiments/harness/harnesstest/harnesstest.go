@@ -33,8 +33,7 @@ func Golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// PublishedCSV reads a file of the published figures by its columns, or skips the
-// test where they are not.
+// PublishedCSV reads a file of the published figures by its columns, or skips the test where they are not.
 func PublishedCSV(t *testing.T, name string) []map[string]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "shared", "paper", name))

@@ -127,8 +127,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 type ratedRow struct {
 	harness.Row
 	OverFirst float64 `json:"speedup_over_tvm"`
-	// OverPrevious is over the step before, of what is no step over the one that it is an
-	// alternative to; 0: the first.
+	// OverPrevious is over the step before, of what is no step over the one that it is an alternative to; 0: the first.
 	OverPrevious float64 `json:"speedup_over_previous,omitempty"`
 }
 

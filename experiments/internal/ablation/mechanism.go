@@ -35,8 +35,7 @@ type Step struct {
 // Helps reports whether the step made the network faster.
 func (s Step) Helps() bool { return s.Ratio > 1 }
 
-// About one: how far the counts may be off. A kernel may have two outputs, and an
-// inference too.
+// About one: how far the counts may be off. A kernel may have two outputs, and an inference too.
 const (
 	minWritesPerKernel    = 0.9
 	maxWritesPerKernel    = 1.1

@@ -19,8 +19,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler/search"
 )
 
-// systems is the experiment: machines, the first of which is the paper's, by configurations by
-// recipes.
+// systems is the experiment: machines, the first of which is the paper's, by configurations by recipes.
 type systems struct {
 	machines       []string
 	configurations []literature.Configuration

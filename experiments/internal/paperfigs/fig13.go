@@ -156,8 +156,7 @@ type moment struct {
 	index int
 }
 
-// busy lists the commands in the window, and adds up for how long layers and units were
-// busy at once.
+// busy lists the commands in the window, and adds up for how long layers and units were busy at once.
 func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 	var moments []moment
 	for i := range r.Program.Commands {

@@ -43,8 +43,7 @@ type stageRow struct {
 	VME     float64 `json:"vme_utilization"`
 }
 
-// stageRun is the result of a cell: the stages in their order, and last the whole
-// network.
+// stageRun is the result of a cell: the stages in their order, and last the whole network.
 type stageRun struct {
 	Variant string     `json:"variant"`
 	Chunk   int64      `json:"batches_per_cluster"`
@@ -72,11 +71,10 @@ func stagesOf(g *model.Graph) (names []string, of map[model.OpID]int) {
 	return names, of
 }
 
-// byStage divides the time of cluster 0 among the stages. Instances of several stages
-// take turns and layers overlap, so that the time is that in which work gets done: from
-// one end of a computation or store to the next, it counts for the stage of the later,
-// which is what was waited for. Loads count with what needs them. The sum is the time
-// from the start to the end.
+// byStage divides the time of cluster 0 among the stages. Instances of several stages take turns and layers overlap, so
+// that the time is that in which work gets done: from one end of a computation or store to the next, it counts for the
+// stage of the later, which is what was waited for. Loads count with what needs them. The sum is the time from the
+// start to the end.
 func byStage(r *scheduler.Result) (stageRun, error) {
 	p, s := r.Program, r.Schedule
 	names, of := stagesOf(s.Graph)

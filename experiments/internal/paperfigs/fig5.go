@@ -15,8 +15,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// merging is the paper's example of Algorithm 2 (§3.2, Figs. 4 and 5): a conv and an
-// identity block, merge by merge.
+// merging is the paper's example of Algorithm 2 (§3.2, Figs. 4 and 5): a conv and an identity block, merge by merge.
 type merging struct {
 	hardware, model string
 	// perCluster are numbers of images: as many as the paper has, where factors differ,

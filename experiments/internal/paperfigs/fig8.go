@@ -137,8 +137,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 	return run, nil
 }
 
-// demands lists which bindings the readers of a producer want, for which Algorithm 4
-// declared its output in the LLB.
+// demands lists which bindings the readers of a producer want, for which Algorithm 4 declared its output in the LLB.
 func demands(s *schedule.Schedule, run joinRun, j schedule.Join,
 	want func(int, model.TensorID, int) schedule.Binding) string {
 	var texts []string
@@ -365,8 +364,7 @@ func (f joining) figures(d *harness.Document, runs []joinRun) {
 // joinGrey is the place of grey in the palette.
 const joinGrey = 7
 
-// excerpt draws sub-graphs of a network as Fig. 9 does, with shapes, scopes
-// and bindings.
+// excerpt draws sub-graphs of a network as Fig. 9 does, with shapes, scopes and bindings.
 func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 	dia := plots.Diagram{RowHeight: 32}
 	at := map[int]int{} // instance to node

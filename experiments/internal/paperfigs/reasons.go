@@ -30,8 +30,7 @@ var causesOf = map[string]string{"H": causeH, "J": causeJ}
 // What the simulated rows themselves say about a published number that ours misses. Each
 // reason is computed; where there is none to give, it is empty.
 
-// reasonTVM is of the throughput of a kernel per layer: what the published rate would
-// ask of the chip.
+// reasonTVM is of the throughput of a kernel per layer: what the published rate would ask of the chip.
 func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) string {
 	if harness.Within20(publishedPerSecond)(r.ThroughputPerSecond) {
 		return ""
@@ -51,9 +50,8 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 		harness.Significant(1e6*spec.LaunchSeconds))
 }
 
-// reasonGain is of the mean gain of a variant over another: the mean of what any execution
-// of its programs could gain at most, if the published gain is beyond it, and else
-// between which configurations the gain varies.
+// reasonGain is of the mean gain of a variant over another: the mean of what any execution of its programs could gain
+// at most, if the published gain is beyond it, and else between which configurations the gain varies.
 func reasonGain(rows gridRows, to, from string, published float64) string {
 	var most []float64
 	low, high := math.Inf(1), 0.0

@@ -69,8 +69,7 @@ func reportTable3(rows gridRows, b *harness.Document) {
 	b.Table(t)
 }
 
-// counted says where TVM's results come from that are not ours, as far as it is known
-// what the framework's graph has.
+// counted says where TVM's results come from that are not ours, as far as it is known what the framework's graph has.
 var counted = map[string]string{
 	"A": "53 convolutions, two pools, product and softmax; MLPerf's graph also gives the ArgMax out",
 	"B": "20 a layer: 8 products, 4 moves around the heads, scale and mask, softmax, 3 of each normalisation; and 4 of the embeddings",

@@ -10,8 +10,7 @@ import (
 	"github.com/dsasched/dsasched/plots/page"
 )
 
-// Chapter is a part of the report with its experiments. A name that ends in "-" stands for
-// all that begin so.
+// Chapter is a part of the report with its experiments. A name that ends in "-" stands for all that begin so.
 type Chapter struct {
 	Name, Title string
 	System      string // whose published numbers it has, "": of no single one

@@ -13,9 +13,8 @@ import (
 // reportPreface tells the reader how to read the comparison.
 const reportPreface = "A prediction holds if it is within 20 % of the published value, or within the printed precision where that is coarser; counts of tensors below ten may differ by one, and a trend needs the right sign. Not counted: values that the accelerator's constants were fitted to (†; dsasched calibrate: TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet, and GraphTurbo's of BERT-128), inputs, definitions, zeros on both sides, other readings of a value that has a line, and systems that are not implemented. Each fact counts once; the papers are counted separately."
 
-// writeReport gathers the published numbers beside ours from the experiments that
-// have results in a folder, and writes report.md and report.html there. They depend on
-// the results alone.
+// writeReport gathers the published numbers beside ours from the experiments that have results in a folder, and writes
+// report.md and report.html there. They depend on the results alone.
 func Write(out string, names []string) error {
 	c, err := gather(out, names)
 	if errors.Is(err, fs.ErrNotExist) {
