@@ -183,15 +183,13 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 // part, the least.
 func (p *Problem) divisions() (list []split) {
 	if p.Kept() {
-		return p.keptSplit()
+		return []split{p.split(p.kept)}
 	}
 	for _, ps := range p.slices() {
 		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
 			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {
 				for _, pn := range parts(p.N, p.Cores/ps/pr/pm, p.columnParts) {
-					cores := [4]int64{pr, pm, pn, ps}
-					floor, hope := p.floor(cores)
-					list = append(list, split{cores, floor, hope})
+					list = append(list, p.split([4]int64{pr, pm, pn, ps}))
 				}
 			}
 		}

@@ -59,6 +59,11 @@ type split struct {
 	floor, hope float64
 }
 
+func (p *Problem) split(cores [4]int64) split {
+	floor, hope := p.floor(cores)
+	return split{cores, floor, hope}
+}
+
 // parts lists the numbers of parts, up to so many, that no lesser number has the same largest part of.
 func parts(extent, most int64, table []int64) (list []int64) {
 	for n := int64(1); n <= min(extent, most); n++ {
@@ -73,15 +78,13 @@ func parts(extent, most int64, table []int64) (list []int64) {
 // the same largest part, the least is listed.
 func (p *Problem) splits(slicings []int64) (list []split) {
 	if p.Kept() {
-		return p.keptSplit()
+		return []split{p.split(p.kept)}
 	}
 	for _, ps := range slicings {
 		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
 			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {
 				for most := p.Cores / ps / pr / pm; most > 0; most = most * 3 / 4 {
-					cores := [4]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts), ps}
-					floor, hope := p.floor(cores)
-					list = append(list, split{cores, floor, hope})
+					list = append(list, p.split([4]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts), ps}))
 				}
 			}
 		}
@@ -90,12 +93,6 @@ func (p *Problem) splits(slicings []int64) (list []split) {
 		return cmp.Or(cmp.Compare(a.hope, b.hope), slices.Compare(a.cores[:], b.cores[:]))
 	})
 	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
-}
-
-// keptSplit lists the division that is given.
-func (p *Problem) keptSplit() []split {
-	floor, hope := p.floor(p.kept)
-	return []split{{p.kept, floor, hope}}
 }
 
 // slices lists into how many slices cores may divide the reduction, the most first: each has a tile of it at least.
@@ -220,11 +217,11 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 			long = min(long, most/2)
 		}
 	}
+	room := ring // of columns
+	if !p.Constant {
+		room = free
+	}
 	if p.ColumnsFrom != L1 {
-		room := ring
-		if !p.Constant {
-			room = free
-		}
 		if most := float64(room) / (float64(tn) * col); most < k {
 			long = min(long, most/2)
 		}
@@ -254,10 +251,6 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 			return 1
 		}
 		return float64(times)
-	}
-	room := ring
-	if !p.Constant {
-		room = free
 	}
 	fitsRows := func(m int64) bool { return float64(m)*k*row <= float64(free) }
 	lack := max(0, 1-float64(free)/(float64(tm)*k*row)) // share of a panel of rows that the L1 has no room for
@@ -520,7 +513,11 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 	r.pairs = r.pairs[:0]
 	columns := p.fewExtents(c.n, p.Machine.Columns)
 	for _, tm := range p.fewRows(cores) {
+		tiles := ceilDiv(c.m, tm)
 		for _, tn := range columns {
+			if p.unitFloor(cores, c.m, tiles, float64(c.r*tiles*ceilDiv(c.n, tn))) >= r.least() {
+				break // the fewer columns, the more commands
+			}
 			if floor := p.tileFloor(c, tm, tn, 0); floor < r.least() {
 				r.pairs = append(r.pairs, pair{floor, tm, tn})
 			}

@@ -914,14 +914,17 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	}
 	// A tile of keys with so many of its positions: of the matrix unit, of the vector units, of the way in.
 	piece := min(t.Piece(), t.Positions)
+	product := func(n, k int64) float64 {
+		return float64(m.MatrixCycles(model.MatrixDims{Reps: t.Products, M: a.Heads * piece, N: n, K: k}, dt))
+	}
+	known, scoring, meeting := int64(0), 0.0, 0.0 // cycles with so many keys: most visits are alike
 	visit := func(keys, pieces int64) (total, first float64) {
 		size := min(piece*pieces, t.Positions)
 		rows := t.Products * a.Heads * size
-		product := func(n, k int64) float64 {
-			cycles := m.MatrixCycles(model.MatrixDims{Reps: t.Products, M: a.Heads * piece, N: n, K: k}, dt)
-			return float64(cycles) * float64(pieces) / clock
+		if keys != known {
+			known, scoring, meeting = keys, product(keys, a.Depth), product(a.Width, keys)
 		}
-		scores, values := product(keys, a.Depth), product(a.Width, keys)
+		scores, values := scoring*float64(pieces)/clock, meeting*float64(pieces)/clock
 		matrix, each := scores+values, float64(pieces)
 		w := model.VectorWork{Simple: ceil(score.Simple*rows*keys, pieces), Special: ceil(score.Special*rows*keys, pieces)}
 		if a.Op.Attr.Softmax {
