@@ -65,8 +65,8 @@ func newBest() *cobra.Command {
 	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
-	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; each "+
-		"layer is then a straight line of operators, as certificates ask", ".json")
+	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; as "+
+		"certificates ask, clusters divide the batch evenly, and each layer is a straight line of operators", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		heapFloor.Store(512 << 20)
 		show := newStatus(cmd, *quiet)
