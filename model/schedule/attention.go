@@ -886,19 +886,15 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	// Cores with heads of their own.
 	lo, hi := a.span()
 	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions))) * float64(t.slices())
-	rate := func(bytes int64) float64 {
-		x := float64(bytes) / a.spec.CoreLink.BandwidthBytesPerSecond
-		each := float64(a.cores * t.slices())
+	rate := func(bytes int64) float64 { // seconds of a load of so many bytes
+		each, from := float64(a.cores*t.slices()), ddr
 		if a.spec.CoreLink.Broadcast {
 			each = apart
 		}
-		switch {
-		case a.spec.LLB != nil:
-			x = math.Max(x, each*float64(bytes)/a.spec.LLB.BandwidthBytesPerSecond)
-		default:
-			x = math.Max(x, each*float64(bytes)/ddr)
+		if a.spec.LLB != nil {
+			from = a.spec.LLB.BandwidthBytesPerSecond
 		}
-		return x
+		return math.Max(float64(bytes)/a.spec.CoreLink.BandwidthBytesPerSecond, each*float64(bytes)/from)
 	}
 	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
 	again, once := 0.0, 0.0 // seconds of a visit that loads them: each, and those of the first tile of positions
