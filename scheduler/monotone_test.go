@@ -150,16 +150,18 @@ func TestDefaultIsMonotone(t *testing.T) {
 }
 
 // Chunks, groups in place and shares that suit a part of a machine are tried on all of it: cores whose number is no
-// power of two, and clusters of cores of several kinds.
+// power of two, clusters of cores of several kinds, and two clusters of three.
 func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 	for _, c := range []struct {
 		net, machine string
 		batch        int64
 		small, large func(*hardware.Spec)
 	}{
-		{"mobilenetv2", "my-npu", 4, func(s *hardware.Spec) { s.CoreTypes[0].Count = 8 },
+		{"mobilenetv2", "../examples/accelerator/my-npu.yaml", 4, func(s *hardware.Spec) { s.CoreTypes[0].Count = 8 },
 			func(s *hardware.Spec) { s.CoreTypes[0].Count = 12 }},
-		{"gpt2-decode", "edge-pair", 4, func(*hardware.Spec) {}, func(s *hardware.Spec) { s.Clusters = 2 }},
+		{"gpt2-decode", "../examples/accelerator/edge-pair.yaml", 4, func(*hardware.Spec) {},
+			func(s *hardware.Spec) { s.Clusters = 2 }},
+		{"mofang-inception", "stcp920", 12, func(s *hardware.Spec) { few(s, 2) }, func(s *hardware.Spec) { few(s, 3) }},
 	} {
 		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
@@ -167,7 +169,7 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 		}
 		var ps []int64
 		for _, change := range []func(*hardware.Spec){c.small, c.large} {
-			spec, err := scheduler.OpenMachine("../examples/accelerator/" + c.machine + ".yaml")
+			spec, err := scheduler.OpenMachine(c.machine)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,13 +186,18 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 // Where weights that each cluster loads take most of the time, layers over clusters are tried by default, and the file
 // of the schedule is the schedule.
 func TestDefaultDividesLayers(t *testing.T) {
-	for _, name := range []string{"alexnet", "resnet18"} {
-		net, chip, batch := open(t, name), load(t, "stcp920"), int64(8)
-		if name == "resnet18" {
-			batch = 4
+	for _, c := range []struct {
+		name  string
+		batch int64
+		l1    hardware.Bytes // with little, results are in the LLB
+	}{{"alexnet", 8, 0}, {"resnet18", 4, 0}, {"resnet18", 8, 96 << 10}} {
+		net, chip, name, batch := open(t, c.name), load(t, "stcp920"), c.name, c.batch
+		if c.l1 > 0 {
+			chip = load(t, "stcp920-paper").Clone()
+			chip.L1.SizeBytes = c.l1
 		}
 		own := ran(t, net, chip, batch, recipes.Default, scheduler.Options{})
-		for _, variant := range []string{"tiled-l1", "tiled-groups", recipes.Greedy} {
+		for _, variant := range []string{"tiled-llb", "tiled-l1", "tiled-groups", recipes.Greedy} {
 			r := ran(t, net, chip, batch, variant, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: batch})
 			if r.Sim.TotalPs < own.Sim.TotalPs*99/100 {
 				t.Errorf("%s: %s by layers takes %d ps, the default %d", name, variant, r.Sim.TotalPs, own.Sim.TotalPs)
@@ -199,5 +206,19 @@ func TestDefaultDividesLayers(t *testing.T) {
 		if own.Clusters != scheduler.OverLayer || !slices.Contains(own.Also, "layers over clusters") {
 			t.Errorf("%s: clusters by %q, also %q", name, own.Clusters, own.Also)
 		}
+	}
+}
+
+// Layers over kinds of core are tried in chunks, too.
+func TestDefaultDividesLayersOverKinds(t *testing.T) {
+	chip, err := scheduler.OpenMachine("../examples/accelerator/edge-pair.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := open(t, "mofang-inception")
+	own := ran(t, net, chip, 12, recipes.Default, scheduler.Options{})
+	r := ran(t, net, chip, 12, recipes.Default, scheduler.Options{Clusters: "kinds"})
+	if float64(own.Sim.TotalPs) > 1.005*float64(r.Sim.TotalPs) {
+		t.Errorf("by kinds it takes %d ps, the default %d", r.Sim.TotalPs, own.Sim.TotalPs)
 	}
 }

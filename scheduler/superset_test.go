@@ -76,6 +76,12 @@ func fixedChoices(t *testing.T, spec *hardware.Spec, batch int64) (list []fixed)
 	return list
 }
 
+// few gives a machine so many clusters of six cores, and half of its bandwidth.
+func few(spec *hardware.Spec, clusters int) {
+	spec.Clusters, spec.CoreTypes[0].Count = clusters, 6
+	spec.DDR.BandwidthBytesPerSecond /= 2
+}
+
 // The default is at most half a percent slower than any choice that a user may fix in its place. With
 // -v, gains of a thousandth are printed, too. With DSASCHED_SUPERSET=1 in the environment there are 48 cells.
 func TestDefaultIsASuperset(t *testing.T) {
@@ -100,8 +106,7 @@ func TestDefaultIsASuperset(t *testing.T) {
 					t.Fatal(err)
 				}
 				if spec = spec.Clone(); machine == "few" {
-					spec.Clusters, spec.CoreTypes[0].Count = 3, 6
-					spec.DDR.BandwidthBytesPerSecond /= 2
+					few(spec, 3)
 				}
 				net, err := network.Open(name, network.Options{})
 				if err != nil {

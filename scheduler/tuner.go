@@ -25,16 +25,15 @@ type tuner struct {
 	recipes       []Recipe
 	opt           run
 	wide, tune    bool // see Recipe.wide; several chunks are tried
-
-	best  *Result
-	least int64 // picoseconds of best
-	by    int   // its recipe's number
-	found *run  // the options of best; those of opt: the same
-	tried []Trial
-	err   error    // of the first chunk that failed, or of the largest whose program is too large
-	more  []int64  // chunks that do not divide a share and were tried
-	also  []string // what else was tried
-	near  func(a attempt, opt run, ps int64)
+	best          *Result
+	least         int64 // picoseconds of best
+	by            int   // its recipe's number
+	found         *run  // the options of best; those of opt: the same
+	tried         []Trial
+	err           error    // of the first chunk that failed, or of the largest whose program is too large
+	more          []int64  // chunks that do not divide a share and were tried
+	also          []string // what else was tried
+	near          func(a attempt, opt run, ps int64)
 }
 
 // wide reports whether a recipe is tried in all ways; see Recipe.Scouts.
@@ -303,24 +302,28 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	return nil
 }
 
-// overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices
-// divisors of the clusters, powers of two, and one for each element, and simulates those with hopeful prices. Where
-// there are several kinds of core it divides them over these, by the last recipe whose groups are not split.
+// overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices divisors
+// of the clusters, powers of two, and one for each element, and simulates those with hopeful prices; the fastest also
+// with results in the LLB where the L1s have less than half of them. Where there are several kinds of core it divides
+// them over these, by the last recipe whose groups are not split, and if that is faster in quarters of the batch, too.
 func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	own := slices.DeleteFunc(slices.Clone(t.recipes), func(r Recipe) bool { return len(r.Strategy("split").Needs) > 0 })
 	for _, x := range dividers {
 		if _, wrong := x.Name.machine(t.machine, t.opt.Level); x.Kinds && wrong == nil && t.batch <= MaxTunedChunk {
-			if len(own) == 0 {
-				return nil
+			in, quarter := state{tiles: &Memory{}}, slices.Max(schedule.Divisors(t.batch, max(1, t.batch/4)))
+			for _, chunk := range []int64{t.batch, quarter}[:min(len(own), int(t.batch), 2)] {
+				if _, err := t.divide(ctx, options, x.Name, in, own[len(own)-1], chunk); err != nil || t.best.Clusters != x.Name {
+					return err
+				}
 			}
-			return t.divide(ctx, options, x.Name, state{tiles: &Memory{}}, own[len(own)-1], "layers over kinds of core")
+			return nil
 		}
 	}
 	g, err := t.net.Graph(t.batch)
 	if err != nil || len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return err
 	}
-	by := -1
+	by, more, fastest, within := -1, int64(0), tried{ps: math.MaxInt64}, state{}
 	for i, r := range t.recipes {
 		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
 			by = i // the last, of groups that are split
@@ -336,21 +339,38 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 			continue
 		}
 		in := state{tiles: memory, within: n}
-		if err := t.divide(ctx, options, OverLayer, in, t.recipes[by], "layers over clusters"); err != nil {
+		made, err := t.divide(ctx, options, OverLayer, in, t.recipes[by], t.batch)
+		if err != nil {
 			return err
 		}
+		if made.made != nil && made.ps < fastest.ps {
+			fastest, within = made, in
+		}
 	}
-	return ctx.Err()
+	if fastest.made == nil || float64(fastest.ps) > nearly*float64(t.least) || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, v := range fastest.made.Schedule.Values { // more: bytes in the L1s, less those elsewhere
+		if more -= v.Bytes; v.Level == schedule.L1 {
+			more += 2 * v.Bytes
+		}
+	}
+	if more < 0 {
+		_, err = t.divide(ctx, options, OverLayer, within, t.recipes[0], t.batch)
+	}
+	return err
 }
 
-// divide tries a division of the layers, by a recipe, with the batch as one chunk.
-func (t *tuner) divide(ctx context.Context, options Options, by Division, in state, r Recipe, also string) error {
+// divide tries a division of the layers, by a recipe and in chunks of n.
+func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r Recipe, n int64) (m tried, err error) {
 	x := *t
-	x.recipes, x.wide, x.opt = []Recipe{r}, false, run{Options: options, state: in}
+	x.recipes, x.wide, x.opt = []Recipe{r}, false, run{Options: o, state: in}
 	x.opt.Clusters = by
-	err := x.chunk(ctx, t.batch)
+	m = x.newTrials(x.opt).fastest(ctx, n)
+	err = x.take(ctx, n, m, true)
+	also := map[bool]string{true: "layers over clusters", false: "layers over kinds of core"}[by == OverLayer]
 	t.best, t.least, t.also = x.best, x.least, append(t.also, also)
-	return err
+	return m, err
 }
 
 // A part is what of a cluster may be used.
@@ -451,7 +471,7 @@ func (t *tuner) others(divisors []int64) (list []int64) {
 }
 
 // larger are shares beyond even ones, which leave clusters idle: the next power of two, and if rarer loads are wanted
-// those of fewer clusters.
+// those of fewer clusters: up to four, powers of two, and what divides all.
 func (t *tuner) larger(even int64, rarer bool) (list []int64) {
 	if !t.tune || t.opt.Lines { // bounds and certificates are of even shares
 		return nil
@@ -459,8 +479,9 @@ func (t *tuner) larger(even int64, rarer bool) (list []int64) {
 	if n := int64(1) << bits.Len64(uint64(even)); n < min(2*even, t.batch) {
 		list = append(list, n)
 	}
-	for k := int64(t.spec.Clusters) / 2; rarer && k > 0; k /= 2 {
-		if n := (t.batch + k - 1) / k; n > even && n <= MaxTunedChunk && !slices.Contains(list, n) {
+	for all, k := int64(t.spec.Clusters), int64(t.spec.Clusters)-1; rarer && k > 0; k-- {
+		n := (t.batch + k - 1) / k
+		if (k <= 4 || all%k == 0 || k&(k-1) == 0) && n > even && n <= MaxTunedChunk && !slices.Contains(list, n) {
 			list = append(list, n)
 		}
 	}
