@@ -54,7 +54,7 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	bounds := strings.Join(strings.Fields(answer(t, "bound", "toy-fig5", "--batch", "4")), " ")
-	if !strings.Contains(bounds, "/s (single batch) limited") || !strings.Contains(bounds, "/s (steady state): ") {
+	if !strings.Contains(bounds, "/s (single batch, divided evenly) limited") || !strings.Contains(bounds, "/s (steady state): ") {
 		t.Errorf("throughputs without what they are of:\n%s", bounds)
 	}
 	if strings.Contains(text, " 0 ns") {
