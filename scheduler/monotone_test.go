@@ -221,4 +221,14 @@ func TestDefaultDividesLayersOverKinds(t *testing.T) {
 	if float64(own.Sim.TotalPs) > 1.005*float64(r.Sim.TotalPs) {
 		t.Errorf("by kinds it takes %d ps, the default %d", r.Sim.TotalPs, own.Sim.TotalPs)
 	}
+	// So they are by a caller's recipes, of which a single one has groups that are not split.
+	recipe, err := recipes.Lookup("tiled-twelfth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe.Fallback, recipe.Scouts = []string{"tiled-groups"}, []string{"tiled-twelfth", "tiled-groups"}
+	single, err := scheduler.Run(t.Context(), net, chip, 12, recipe, scheduler.Options{})
+	if err != nil || float64(single.Sim.TotalPs) > 1.005*float64(r.Sim.TotalPs) {
+		t.Errorf("by kinds it takes %d ps, a recipe that is tried in all ways %v, %v", r.Sim.TotalPs, single, err)
+	}
 }

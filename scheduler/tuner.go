@@ -310,9 +310,13 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	own := slices.DeleteFunc(slices.Clone(t.recipes), func(r Recipe) bool { return len(r.Strategy("split").Needs) > 0 })
 	for _, x := range dividers {
 		if _, wrong := x.Name.machine(t.machine, t.opt.Level); x.Kinds && wrong == nil && t.batch <= MaxTunedChunk {
+			if len(own) == 0 {
+				return nil
+			}
 			in, quarter := state{tiles: &Memory{}}, slices.Max(schedule.Divisors(t.batch, max(1, t.batch/4)))
-			for _, chunk := range []int64{t.batch, quarter}[:min(len(own), int(t.batch), 2)] {
-				if _, err := t.divide(ctx, options, x.Name, in, own[len(own)-1], chunk); err != nil || t.best.Clusters != x.Name {
+			for _, chunk := range slices.Compact([]int64{t.batch, quarter}) {
+				_, err := t.divide(ctx, options, x.Name, in, own[len(own)-1], chunk)
+				if err != nil || t.best.Clusters != x.Name { // the whole batch is no faster: a quarter is not tried
 					return err
 				}
 			}
@@ -323,12 +327,13 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	if err != nil || len(schedule.Layers(g, schedule.ExecutionOrder(g))) > fewLayers {
 		return err
 	}
-	by, more, fastest, within := -1, int64(0), tried{ps: math.MaxInt64}, state{}
+	by := -1
 	for i, r := range t.recipes {
 		if t.scout(i) && r.Name != table.Greedy && !r.wide() {
 			by = i // the last, of groups that are split
 		}
 	}
+	fastest, within := tried{ps: math.MaxInt64}, state{}
 	for n := 2; n <= t.spec.Clusters && by >= 0; n++ {
 		if t.spec.Clusters%n != 0 && n&(n-1) != 0 && int64(n) != t.batch {
 			continue
@@ -350,15 +355,22 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 	if fastest.made == nil || float64(fastest.ps) > nearly*float64(t.least) || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, v := range fastest.made.Schedule.Values { // more: bytes in the L1s, less those elsewhere
-		if more -= v.Bytes; v.Level == schedule.L1 {
-			more += 2 * v.Bytes
-		}
-	}
-	if more < 0 {
+	if mostlyOutsideL1(fastest.made.Schedule) {
 		_, err = t.divide(ctx, options, OverLayer, within, t.recipes[0], t.batch)
 	}
 	return err
+}
+
+// mostlyOutsideL1 reports whether the L1s have less than half of the bytes of all results.
+func mostlyOutsideL1(s *schedule.Schedule) bool {
+	inside, all := int64(0), int64(0)
+	for _, v := range s.Values {
+		all += v.Bytes
+		if v.Level == schedule.L1 {
+			inside += v.Bytes
+		}
+	}
+	return 2*inside < all
 }
 
 // divide tries a division of the layers, by a recipe and in chunks of n.
@@ -368,7 +380,10 @@ func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r 
 	x.opt.Clusters = by
 	m = x.newTrials(x.opt).fastest(ctx, n)
 	err = x.take(ctx, n, m, true)
-	also := map[bool]string{true: "layers over clusters", false: "layers over kinds of core"}[by == OverLayer]
+	also := "layers over kinds of core"
+	if by == OverLayer {
+		also = "layers over clusters"
+	}
 	t.best, t.least, t.also = x.best, x.least, append(t.also, also)
 	return m, err
 }

@@ -131,7 +131,7 @@ func (a *compareJSON) conclusion() string {
 	case gains(most) >= 1.005:
 		return text + fmt.Sprintf("alone, the exact %s gains most, %.2f times", most.Decision, gains(most))
 	}
-	return text + "alone, no exact decision is faster than its own"
+	return text + "alone, no exact decision is faster than that of cross-layer"
 }
 
 func (a *compareJSON) heading() string {

@@ -165,7 +165,7 @@ func TestCompareConclusion(t *testing.T) {
 		want      string
 	}{
 		{1, 0.998, "exact decisions together are no faster than cross-layer; " +
-			"alone, no exact decision is faster than its own"},
+			"alone, no exact decision is faster than that of cross-layer"},
 		{0.5, 0.8, "exact decisions together simulate in 500 ms, 2.00 times as fast as cross-layer; " +
 			"alone, the exact bind gains most, 1.25 times"},
 	} {

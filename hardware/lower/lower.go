@@ -386,19 +386,24 @@ func leastCommands(name string, s *schedule.Schedule) (all int64, err error) {
 			layer := s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Name
 			return 0, &TooLargeError{name, fmt.Sprintf("have at least %d commands of layer %q, more than %d", n, layer, maxStep)}
 		}
-		if all += n; st.Attending != nil && !st.Attending.Causal {
+		all += n
+		if st.Attending != nil && !st.Attending.Causal { // two products, and vector work between them
 			all += 3 * st.Attending.Visits(s.AttentionTiles(st))
 		}
 	}
 	return all, nil
 }
 
-// lower lowers the plan of a cluster, which alike clusters have.
+// lower lowers the plan of a cluster, which alike clusters have. It indexes copies of the schedules: others may lower
+// the same ones meanwhile.
 func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
 	own := *e
 	own.cluster, own.alike = cluster, alike
-	for _, seg := range segments {
-		defer seg.Schedule.Index()()
+	segments = slices.Clone(segments)
+	for i := range segments {
+		s := *segments[i].Schedule
+		s.Index()
+		segments[i].Schedule = &s
 	}
 	return own.run(segments)
 }

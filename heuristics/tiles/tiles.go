@@ -127,7 +127,8 @@ const (
 	mostVisits     = 64 << 10
 )
 
-// attention gives a step with an attention the fastest of the nests of least estimate, if it is faster alone.
+// attention gives a step with an attention the fastest of the nests of least estimate, if it is faster alone or the
+// rule's has too many visits to be simulated.
 func (t *tiler) attention(ctx context.Context, i int) error {
 	s := t.d.Schedule
 	for _, w := range s.Steps[i].Writes {

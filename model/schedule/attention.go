@@ -181,9 +181,12 @@ func (a *Attending) Together(o *AttendedOperand, t AttentionTiles, i, j, bytes i
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// Visits is the number of products of scores of a core, at most.
+// Visits is the number of products of scores of a core: with Causal at most, else exactly. The last tile of positions
+// may have fewer pieces.
 func (a *Attending) Visits(t AttentionTiles) int64 {
-	return a.Blocks(t) * a.Steps(t) * max(1, t.Pieces) * ceil(a.Slice(t), t.Keys)
+	whole := a.Steps(t) - 1
+	pieces := whole*ceil(t.Positions, t.Piece()) + ceil(a.Positions-whole*t.Positions, t.Piece())
+	return a.Blocks(t) * pieces * ceil(a.Slice(t), t.Keys)
 }
 
 // QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are

@@ -181,8 +181,8 @@ func calibrationSet() []CalibrationFigure {
 			simulated: calibrationRun{a.Network, model.I8, eighth.Batch, eighth.Batch / 4, "cross-layer"}, over: &f16})
 }
 
-// Calibrator evaluates constants on one accelerator. Package bail throws its errors.
-type Calibrator struct {
+// calibrator evaluates constants on one accelerator. Package bail throws its errors.
+type calibrator struct {
 	base      *hardware.Spec
 	constants []Constant
 	figures   []CalibrationFigure
@@ -193,11 +193,11 @@ type Calibrator struct {
 }
 
 // newCalibrator makes the schedules. It fails if the accelerator has no matrix unit.
-func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error) {
+func newCalibrator(ctx context.Context, spec *hardware.Spec) (*calibrator, error) {
 	if c, _ := matrixUnit(spec); c < 0 {
 		return nil, fmt.Errorf("accelerator %q has no matrix unit, whose constants are to be fitted", spec.Name)
 	}
-	cal := &Calibrator{base: spec, constants: Constants(), figures: calibrationSet(),
+	cal := &calibrator{base: spec, constants: Constants(), figures: calibrationSet(),
 		runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
 	for _, f := range cal.figures {
 		for _, x := range f.runs() {
@@ -218,7 +218,7 @@ func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error
 }
 
 // Values are the constants as the accelerator has them.
-func (c *Calibrator) Values() []float64 {
+func (c *calibrator) values() []float64 {
 	var x []float64
 	for _, k := range c.constants {
 		x = append(x, k.Get(c.base))
@@ -227,7 +227,7 @@ func (c *Calibrator) Values() []float64 {
 }
 
 // spec is the accelerator with these constants.
-func (c *Calibrator) spec(x []float64) *hardware.Spec {
+func (c *calibrator) spec(x []float64) *hardware.Spec {
 	s := c.base.Clone()
 	for i, k := range c.constants {
 		k.Set(s, x[i])
@@ -236,7 +236,7 @@ func (c *Calibrator) spec(x []float64) *hardware.Spec {
 }
 
 // simulate finds the throughputs of runs with constants x that are not known yet.
-func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) map[calibrationRun]float64 {
+func (c *calibrator) simulate(ctx context.Context, x []float64, runs []calibrationRun) map[calibrationRun]float64 {
 	key := fmt.Sprint(x)
 	known := c.seen[key]
 	if known == nil {
@@ -268,7 +268,7 @@ func (c *Calibrator) simulate(ctx context.Context, x []float64, runs []calibrati
 
 // Residuals simulates the figures that in takes with constants x: they, with ours, and the
 // sum of their squared log errors.
-func (c *Calibrator) Residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (
+func (c *calibrator) residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (
 	figures []CalibrationFigure, sum float64) {
 	var runs []calibrationRun
 	for _, f := range c.figures {
@@ -294,10 +294,10 @@ func all(CalibrationFigure) bool { return true }
 
 // Minimise fits constants, those that fit has true, to figures from x on: see the head of this file. The first stride
 // is the largest power of two of steps in a quarter of a range, or one step if x is meant to be a minimum.
-func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
+func (c *calibrator) minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
 	strides bool) []float64 {
 	best := slices.Clone(x)
-	_, least := c.Residuals(ctx, best, in)
+	_, least := c.residuals(ctx, best, in)
 	stride := 1.0
 	for i, k := range c.constants {
 		for strides && fit[i] && 2*stride*k.Step <= (k.Hi-k.Lo)/4 {
@@ -314,7 +314,7 @@ func (c *Calibrator) Minimise(ctx context.Context, x []float64, fit []bool, in f
 					if y[i] = k.onStep(y[i] + d); !fit[i] || y[i] == from[i] {
 						continue
 					}
-					if _, s := c.Residuals(ctx, y, in); s < least {
+					if _, s := c.residuals(ctx, y, in); s < least {
 						best, least, moved = y, s, true
 					}
 				}
@@ -344,7 +344,7 @@ type Candidate struct {
 }
 
 // Validate fits all sets of constants with each network left out once.
-func (c *Calibrator) Validate(ctx context.Context) []Candidate {
+func (c *calibrator) validate(ctx context.Context) []Candidate {
 	var networks []string
 	for _, f := range c.figures {
 		if !slices.Contains(networks, f.Network) {
@@ -362,8 +362,8 @@ func (c *Calibrator) Validate(ctx context.Context) []Candidate {
 			}
 		}
 		for _, name := range networks {
-			x := c.Minimise(ctx, prior, k.fit, func(f CalibrationFigure) bool { return f.Network != name }, true)
-			_, sum := c.Residuals(ctx, x, func(f CalibrationFigure) bool { return f.Network == name })
+			x := c.minimise(ctx, prior, k.fit, func(f CalibrationFigure) bool { return f.Network != name }, true)
+			_, sum := c.residuals(ctx, x, func(f CalibrationFigure) bool { return f.Network == name })
 			fold := Fold{Without: name, Sum: sum}
 			for i, constant := range c.constants {
 				fold.Values = append(fold.Values, constant.Text(x[i]))
@@ -379,7 +379,7 @@ func (c *Calibrator) Validate(ctx context.Context) []Candidate {
 }
 
 // prior are the constants without a fit.
-func (c *Calibrator) prior() []float64 {
+func (c *calibrator) prior() []float64 {
 	var x []float64
 	for _, k := range c.constants {
 		x = append(x, k.Prior)
@@ -443,15 +443,15 @@ const (
 func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (_ *Calibration, err error) {
 	defer bail.Caught(&err)
 	c := bail.Of(newCalibrator(ctx, spec))
-	x, chosen := c.Values(), Candidate{fit: make([]bool, len(c.constants))}
+	x, chosen := c.values(), Candidate{fit: make([]bool, len(c.constants))}
 	out := &Calibration{Hardware: spec.Name, Method: residualMethod}
 	if fit {
 		out.Method = fitMethod
-		out.Validation = c.Validate(ctx)
+		out.Validation = c.validate(ctx)
 		chosen = choose(out.Validation)
-		x = c.Minimise(ctx, c.prior(), chosen.fit, all, true)
+		x = c.minimise(ctx, c.prior(), chosen.fit, all, true)
 	}
-	out.Figures, out.Sum = c.Residuals(ctx, x, all)
+	out.Figures, out.Sum = c.residuals(ctx, x, all)
 	for i, k := range c.constants {
 		f := fitted(k, x[i], chosen.fit[i])
 		if fit {
@@ -461,7 +461,7 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (_ *Calibrati
 			}{{0.5, &f.Half}, {2, &f.Double}} {
 				y := slices.Clone(x)
 				y[i] = min(max(v.factor*x[i], k.Lo), k.Hi)
-				_, sum := c.Residuals(ctx, y, all)
+				_, sum := c.residuals(ctx, y, all)
 				*v.to = &sum
 			}
 		}

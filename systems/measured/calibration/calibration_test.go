@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-func calibrator(t *testing.T, preset string) *Calibrator {
+func opened(t *testing.T, preset string) *calibrator {
 	t.Helper()
 	spec, err := hardware.Load(preset)
 	if err != nil {
@@ -33,9 +33,9 @@ func calibrator(t *testing.T, preset string) *Calibrator {
 
 // preset is what the procedure made of the preset's constants: those that it could not fit
 // stand where they stand without a fit.
-func preset(c *Calibrator) (fit []bool) {
+func preset(c *calibrator) (fit []bool) {
 	for i, k := range c.constants {
-		fit = append(fit, c.Values()[i] != k.Prior)
+		fit = append(fit, c.values()[i] != k.Prior)
 	}
 	return fit
 }
@@ -43,10 +43,10 @@ func preset(c *Calibrator) (fit []bool) {
 // The preset holds what the procedure yields: from there, its last part, steps to the best
 // neighbour, goes nowhere.
 func TestPresetIsCalibrated(t *testing.T) {
-	c := calibrator(t, "stcp920")
-	got := c.Minimise(context.Background(), c.Values(), preset(c), all, false)
+	c := opened(t, "stcp920")
+	got := c.minimise(context.Background(), c.values(), preset(c), all, false)
 	for i, k := range c.constants {
-		if want := c.Values()[i]; math.Abs(got[i]-want) > 1e-9 {
+		if want := c.values()[i]; math.Abs(got[i]-want) > 1e-9 {
 			t.Errorf("%s: the preset has %s, the procedure goes on to %s", k.Name, k.Text(want), k.Text(got[i]))
 		}
 	}
@@ -79,17 +79,17 @@ func TestCalibrationYieldsThePreset(t *testing.T) {
 // A network that is left out has no say in a fit, and the best of all sets of constants is
 // the one that says most of what was left out.
 func TestFoldsDoNotSeeWhatIsLeftOut(t *testing.T) {
-	c := calibrator(t, "stcp920")
+	c := opened(t, "stcp920")
 	ctx := context.Background()
 	fit := []bool{true, false, false}
 	without := func(f CalibrationFigure) bool { return f.Network != "mobilenetv2" }
-	x := c.Minimise(ctx, c.prior(), fit, without, true)
+	x := c.minimise(ctx, c.prior(), fit, without, true)
 	for i := range c.figures {
 		if c.figures[i].Network == "mobilenetv2" {
 			c.figures[i].Published *= 100
 		}
 	}
-	if y := c.Minimise(ctx, c.prior(), fit, without, true); !slices.Equal(x, y) {
+	if y := c.minimise(ctx, c.prior(), fit, without, true); !slices.Equal(x, y) {
 		t.Errorf("%v and %v", x, y)
 	}
 	list := []Candidate{{Sum: 3}, {Sum: 1, Fitted: []string{"a"}}, {Sum: 1, Fitted: []string{"b", "c"}}}
@@ -100,16 +100,16 @@ func TestFoldsDoNotSeeWhatIsLeftOut(t *testing.T) {
 
 // The search finds the least of all points of the grid for one constant.
 func TestSearchAgainstAllPoints(t *testing.T) {
-	c := calibrator(t, "stcp920")
+	c := opened(t, "stcp920")
 	ctx := context.Background()
 	in := func(f CalibrationFigure) bool { return f.Network == "mobilenetv2" }
-	got := c.Minimise(ctx, c.prior(), []bool{false, true, false}, in, true)
+	got := c.minimise(ctx, c.prior(), []bool{false, true, false}, in, true)
 	k := c.constants[1]
 	best, least := 0.0, math.Inf(1)
 	for v := k.Lo; v <= k.Hi+k.Step/2; v += k.Step {
 		x := c.prior()
 		x[1] = k.onStep(v)
-		if _, s := c.Residuals(ctx, x, in); s < least {
+		if _, s := c.residuals(ctx, x, in); s < least {
 			best, least = x[1], s
 		}
 	}
