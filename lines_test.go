@@ -16,19 +16,7 @@ import (
 // limit: split strings are hard to search for.
 func TestLinesAreShort(t *testing.T) {
 	const limit = 120
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "build" || len(d.Name()) > 1 && d.Name()[0] == '.'):
-			return filepath.SkipDir
-		case filepath.Ext(file) != ".go":
-			return nil
-		}
-		src, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
+	for file, src := range sources(t) {
 		long := map[int]int{} // line: offset of its first character beyond the limit
 		at := 0
 		for i, line := range strings.SplitAfter(string(src), "\n") {
@@ -38,7 +26,7 @@ func TestLinesAreShort(t *testing.T) {
 			at += len(line)
 		}
 		if len(long) == 0 {
-			return nil
+			continue
 		}
 		var s scanner.Scanner
 		tokens := token.NewFileSet().AddFile(file, -1, len(src))
@@ -64,9 +52,25 @@ func TestLinesAreShort(t *testing.T) {
 		for line := range long {
 			t.Errorf("%s:%d is longer than %d characters", file, line, limit)
 		}
-		return nil
+	}
+}
+
+// sources are the project's Go files, by path.
+func sources(t *testing.T) map[string][]byte {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "build" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(file) == ".go":
+			files[file], err = os.ReadFile(file)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return files
 }

@@ -98,17 +98,13 @@ func TestAttentionAlone(t *testing.T) {
 	}
 }
 
-// Tiles so small that an attention has millions of visits are too large before a command of them is made.
+// An attention with millions of visits is refused before its first command is generated.
 func TestAttentionOfManyVisits(t *testing.T) {
 	recipe, err := recipes.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec = spec.Clone()
+	spec := load(t, "stcp920").Clone()
 	spec.L1.SizeBytes = 12 << 10
 	_, err = scheduler.Run(t.Context(), alone(zoo.Attention{Heads: 16, Tokens: 1 << 14, Width: 256}), spec, 1, recipe,
 		scheduler.Options{})

@@ -188,11 +188,14 @@ type layerRun struct {
 func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options, weight float64) (
 	*schedule.Grouping, float64, error) {
 	order := schedule.ExecutionOrder(g)
-	layers := schedule.Layers(g, order)
+	layers, rank := schedule.Layers(g, order), make([]int, len(g.Ops))
+	for i, id := range order {
+		rank[id] = i
+	}
 	opt.Uneven = slices.Max(opt.Uneven.Alternatives()) // none, whose prices are the lower ones
 	key := [2]any{g, fmt.Sprint(schedulefile.Fingerprint(spec), opt.InPlace, opt.Uneven)}
 	made, _ := m.runs.LoadOrStore(key,
-		sync.OnceValues(func() ([][]layerRun, error) { return layerRuns(ctx, g, spec, order, layers, opt) }))
+		sync.OnceValues(func() ([][]layerRun, error) { return layerRuns(ctx, g, spec, rank, layers, opt) }))
 	runs, err := made.(func() ([][]layerRun, error))()
 	if err != nil {
 		m.runs.Delete(key) // another context may not have ended
@@ -211,7 +214,7 @@ func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec
 	}
 	gr := &schedule.Grouping{}
 	for to := len(layers); to > 0; to = last[to].first {
-		gr.Groups = append(gr.Groups, groupOf(g, order, layers[last[to].first:to]))
+		gr.Groups = append(gr.Groups, groupOf(g, rank, layers[last[to].first:to]))
 		gr.Groups[len(gr.Groups)-1].Split = last[to].split
 	}
 	slices.Reverse(gr.Groups)
@@ -221,12 +224,9 @@ func (m *Memory) spread(ctx context.Context, g *model.Graph, spec *hardware.Spec
 	return gr, best[len(layers)], nil
 }
 
-// groupOf is layers as a group, in an order of all operators.
-func groupOf(g *model.Graph, order []model.OpID, layers []schedule.Layer) *schedule.SubGraph {
-	rank, sg := make([]int, len(g.Ops)), &schedule.SubGraph{}
-	for i, id := range order {
-		rank[id] = i
-	}
+// groupOf is layers as a group, with its operators by rank.
+func groupOf(g *model.Graph, rank []int, layers []schedule.Layer) *schedule.SubGraph {
+	sg := &schedule.SubGraph{}
 	for _, l := range layers {
 		sg.Ops = append(sg.Ops, l.Ops...)
 	}
@@ -236,7 +236,7 @@ func groupOf(g *model.Graph, order []model.OpID, layers []schedule.Layer) *sched
 }
 
 // layerRuns lists the candidates of spread by their last layers.
-func layerRuns(ctx context.Context, g *model.Graph, spec *hardware.Spec, order []model.OpID, layers []schedule.Layer,
+func layerRuns(ctx context.Context, g *model.Graph, spec *hardware.Spec, rank []int, layers []schedule.Layer,
 	opt Options) ([][]layerRun, error) {
 	prices, err := split.NewPrices(g, spec, layers, opt.Prices())
 	clusters, runs, alone := int64(spec.Clusters), make([][]layerRun, len(layers)), make([]layerRun, len(layers))
@@ -248,7 +248,7 @@ func layerRuns(ctx context.Context, g *model.Graph, spec *hardware.Spec, order [
 		whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
 		alone[to-1].busiest, alone[to-1].constants = prices.Layer(to-1, whole), schedule.ConstantBytes(g, l, whole)
 		for first := to - 1; first >= 0; first-- {
-			sg := groupOf(g, order, layers[first:to])
+			sg := groupOf(g, rank, layers[first:to])
 			passing := slices.Concat(sg.Inputs, sg.Outputs)
 			one = layerRun{first: first, busiest: one.busiest + alone[first].busiest,
 				constants: one.constants + alone[first].constants}

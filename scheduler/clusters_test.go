@@ -98,14 +98,7 @@ func TestBindingsOfClusters(t *testing.T) {
 
 // One memory serves several machines: each gets the runs of its own prices. An ended context leaves no error behind.
 func TestSpreadOnSeveralMachines(t *testing.T) {
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := network.Open("alexnet", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, spec, _ := greedyOn(t, "alexnet")
 	g, err := net.Graph(4)
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func (r *Result) LimitText() string {
 	}
 }
 
-// Words for the kinds of resource and of queue.
+// Words for the kinds of resource, of queue and of command.
 var (
 	resourceWords = map[isa.ResourceKind]string{
 		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.LLBBandwidth: "LLB bandwidth",
@@ -94,6 +94,8 @@ var (
 		isa.InQueue: "L1 loads", isa.OutQueue: "L1 sends",
 		isa.MatrixQueue: "matrix unit", isa.VectorQueue: "vector unit", isa.SpecialQueue: "special unit",
 	}
+	commandWords = map[isa.Kind]string{isa.DDRLoad: "DDR load", isa.DDRStore: "DDR store", isa.L1Load: "L1 load",
+		isa.L1Store: "L1 store"}
 )
 
 // QueueWord names a queue: on machines with several loads in flight a request's, too.
@@ -106,7 +108,7 @@ func (r *Result) QueueWord(q isa.Queue) string {
 
 // CommandWord names what commands of a kind do, in the words of their queues.
 func (r *Result) CommandWord(k isa.Kind) string {
-	return r.raise(strings.NewReplacer("lb.", "L1 ", "ddr.", "DDR ").Replace(k.String()))
+	return r.raise(cmp.Or(commandWords[k], k.String()))
 }
 
 // ResourceWord names a bandwidth.

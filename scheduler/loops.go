@@ -153,20 +153,34 @@ func (x loops) extend(e *extension) Decision {
 
 // TryNest lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
 func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
-	restore := d.SaveStep(i, false)
-	err := d.Follow(i, n, false)
+	_, err := d.try(i, n, false)
+	return err == nil
+}
+
+// TryAlone is TryNest for a look at step i alone: the reads of later steps stay as they are. It returns a function
+// that takes the nest back.
+func (d *Draft) TryAlone(i int, n *schedule.Nest) (undo func(), err error) { return d.try(i, n, true) }
+
+func (d *Draft) try(i int, n *schedule.Nest, alone bool) (undo func(), err error) {
+	undo = d.saveStep(i, alone)
+	if alone {
+		err = d.FollowAlone(i, n)
+	} else {
+		err = d.Follow(i, n)
+	}
 	if err == nil {
 		err = lower.CheckNest(d.Schedule, i, d.Cost)
 	}
 	if err != nil {
-		restore()
+		undo()
 	}
-	return err == nil
+	return undo, err
 }
 
-// SaveStep returns a function that restores a step and the values that it writes and, but for one that was changed
-// alone, what later steps read of them.
-func (d *Draft) SaveStep(i int, alone bool) (restore func()) {
+// SaveStep returns a function that restores a step, the values that it writes and what later steps read of them.
+func (d *Draft) SaveStep(i int) (restore func()) { return d.saveStep(i, false) }
+
+func (d *Draft) saveStep(i int, alone bool) (restore func()) {
 	step := d.Steps[i]
 	var values []schedule.Value
 	for _, w := range step.Writes {

@@ -191,20 +191,20 @@ func TestDefaultDividesLayers(t *testing.T) {
 		batch int64
 		l1    hardware.Bytes // with little, results are in the LLB
 	}{{"alexnet", 8, 0}, {"resnet18", 4, 0}, {"resnet18", 8, 96 << 10}} {
-		net, chip, name, batch := open(t, c.name), load(t, "stcp920"), c.name, c.batch
+		net, chip := open(t, c.name), load(t, "stcp920")
 		if c.l1 > 0 {
 			chip = load(t, "stcp920-paper").Clone()
 			chip.L1.SizeBytes = c.l1
 		}
-		own := ran(t, net, chip, batch, recipes.Default, scheduler.Options{})
+		own := ran(t, net, chip, c.batch, recipes.Default, scheduler.Options{})
 		for _, variant := range []string{"tiled-llb", "tiled-l1", "tiled-groups", recipes.Greedy} {
-			r := ran(t, net, chip, batch, variant, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: batch})
+			r := ran(t, net, chip, c.batch, variant, scheduler.Options{Clusters: scheduler.OverLayer, Chunk: c.batch})
 			if r.Sim.TotalPs < own.Sim.TotalPs*99/100 {
-				t.Errorf("%s: %s by layers takes %d ps, the default %d", name, variant, r.Sim.TotalPs, own.Sim.TotalPs)
+				t.Errorf("%s: %s by layers takes %d ps, the default %d", c.name, variant, r.Sim.TotalPs, own.Sim.TotalPs)
 			}
 		}
 		if own.Clusters != scheduler.OverLayer || !slices.Contains(own.Also, "layers over clusters") {
-			t.Errorf("%s: clusters by %q, also %q", name, own.Clusters, own.Also)
+			t.Errorf("%s: clusters by %q, also %q", c.name, own.Clusters, own.Also)
 		}
 	}
 }

@@ -77,8 +77,8 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 	}
 }
 
-// A caller's recipe that is tried in all ways may have alternatives with split groups alone: layers are then not
-// divided over kinds of core or clusters, which takes others.
+// A caller's wide recipe may have only alternatives with split groups. Its layers are then not divided over kinds of
+// core or clusters, since that division needs groups that are not split.
 func TestWideRecipeOfSplitGroups(t *testing.T) {
 	mixed, clusters := load(t, "stcp920").Clone(), load(t, "stcp920")
 	mixed.CoreTypes[0].Runs = []string{"matrix", "reduction", "element-wise", "injective"}

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,11 +96,10 @@ func TestCrossUnit(t *testing.T) {
 			t.Errorf("%s: the bound covers it: %v", network, err)
 		}
 	}
-	// An exchange in one part waits for all of what it reads, though cores lack no more than the first parts of it.
-	few := *load(t, "stcp920")
-	few.Clusters, few.DDR.BandwidthBytesPerSecond = 3, 54e9
-	few.CoreTypes = slices.Clone(few.CoreTypes)
-	few.CoreTypes[0].Count = 6
+	// An exchange in one part waits for its whole input, even if the cores lack only the first parts of it.
+	small := load(t, "stcp920").Clone()
+	few(small, 3)
+	small.DDR.BandwidthBytesPerSecond = 54e9
 	v, err := recipes.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +107,7 @@ func TestCrossUnit(t *testing.T) {
 	if v, err = v.Replace(scheduler.Options{}, scheduler.Pick{Stage: "issue", Strategy: "cross-unit"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scheduler.Run(t.Context(), open(t, "swin-t"), &few, 4, v, scheduler.Options{Chunk: 1}); err != nil {
+	if _, err := scheduler.Run(t.Context(), open(t, "swin-t"), small, 4, v, scheduler.Options{Chunk: 1}); err != nil {
 		t.Error(err)
 	}
 }

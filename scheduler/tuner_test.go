@@ -99,7 +99,7 @@ func TestDefaultTakesTheFastest(t *testing.T) {
 	}
 }
 
-// The chunk that is kept is not among those that were tried beside the divisors of a share.
+// Also lists the tried chunks beside the divisors of a share, without the kept chunk.
 func TestTriedChunksLeaveOutTheKept(t *testing.T) {
 	r := byDefault(t, "squeezenet", load(t, "stcp920"), 7, scheduler.Options{Clusters: "pipeline"})
 	if 7%r.Chunk == 0 || !slices.Equal(r.Also[:1], []string{"chunks of 4, 3"}) {

@@ -124,7 +124,7 @@ func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity i
 	return writeSpills(cmd, p, capacity, all, f.out.name)
 }
 
-// A placement is the answer, and where it was written. The names of its fields are those of the other solvers' answers.
+// A placement is an answer of 'solve allocate', and the file that has it. Other solvers' answers have the same fields.
 type placement struct {
 	File string `json:"file"`
 	*allocate.Result

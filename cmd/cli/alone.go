@@ -30,7 +30,7 @@ func newBind() *cobra.Command {
 	return cmd
 }
 
-// addSolving makes a command of a decision that run makes: its flags, its progress and the printing of the answer.
+// addSolving adds flags, progress and output to the command of a decision, which run makes.
 func addSolving[A any](cmd *cobra.Command, methods []solve.Method, run func(context.Context, network.Network,
 	*hardware.Spec, int64, string, answers.AloneOptions) (A, error), of func(A) *answers.Alone,
 	write func(*bytes.Buffer, A)) {

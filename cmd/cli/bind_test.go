@@ -59,7 +59,8 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Shares that differ are not simulated, and said so. Pieces are those that make the greedy schedule fastest.
+// 'solve bind' and 'solve split' simulate greedy with the same pieces as 'schedule' does. Where clusters have unequal
+// shares of the batch, they simulate nothing and print the shares.
 func TestAlone(t *testing.T) {
 	workspace(t)
 	args := "toy-fig5 --hardware stcp920-paper --batch 32 --chunk 8"

@@ -54,8 +54,10 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	bounds := strings.Join(strings.Fields(answer(t, "bound", "toy-fig5", "--batch", "4")), " ")
-	if !strings.Contains(bounds, "/s (single batch, divided evenly) limited") || !strings.Contains(bounds, "/s (steady state): ") {
-		t.Errorf("throughputs without what they are of:\n%s", bounds)
+	for _, want := range []string{"/s (single batch, divided evenly) limited", "/s (steady state): "} {
+		if !strings.Contains(bounds, want) {
+			t.Errorf("no throughput is followed by %q in\n%s", want, bounds)
+		}
 	}
 	if strings.Contains(text, " 0 ns") {
 		t.Errorf("a term that limits nothing:\n%s", text)

@@ -201,8 +201,10 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 // oneChip reads an accelerator, and refuses a machine of several chips.
 func oneChip(name string) *hardware.Spec {
 	spec, err := hardware.Load(name)
-	if several, bad := scheduler.OpenMachine(name); bad == nil && several.Chips != nil {
-		err = fmt.Errorf("%s is a machine of %d chips, expected one chip", name, several.Chips.Count)
+	if err != nil {
+		if several, bad := scheduler.OpenMachine(name); bad == nil && several.Chips != nil {
+			err = fmt.Errorf("%s is a machine of %d chips, expected one chip", name, several.Chips.Count)
+		}
 	}
 	return try(spec, err)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/systems/measured/calibration"
 )
 
@@ -20,7 +19,7 @@ func newCalibrate() *cobra.Command {
 	accelerator := addHardware(cmd)
 	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		spec := try(hardware.Load(*accelerator))
+		spec := oneChip(*accelerator)
 		cal := try(calibration.Calibrate(cmd.Context(), spec, !*residuals))
 		return emit(cmd, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
 	}

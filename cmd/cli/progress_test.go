@@ -137,8 +137,8 @@ func TestProgressOfCommands(t *testing.T) {
 // The files of a sweep say the same as its answer, for any number of workers.
 func TestSweepFiles(t *testing.T) {
 	workspace(t)
-	args := strings.Fields(
-		"sweep net.onnx --set hardware.llb_bytes=*0.5,*1,*2 --set batch=4,8 --set variant=tvm,cross-layer --csv s.csv -o s.svg --quiet --json")
+	args := strings.Fields("sweep net.onnx --set hardware.llb_bytes=*0.5,*1,*2 --set batch=4,8 " +
+		"--set variant=tvm,cross-layer --csv s.csv -o s.svg --quiet --json")
 	first := map[string]string{}
 	for _, workers := range []string{"1", "3"} {
 		var a struct {

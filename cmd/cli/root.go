@@ -275,7 +275,7 @@ func attempt[T any](f func() T) (v T, err error) {
 	return f(), nil
 }
 
-// check ends the command if there is an error, which execute returns, and attempt. try and try2 are values, or do so.
+// check ends the command at an error, which execute and attempt return. try and try2 return values, or end it likewise.
 func check(err error) { bail.Check(err) }
 
 func try[T any](v T, err error) T { return bail.Of(v, err) }

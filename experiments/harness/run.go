@@ -187,7 +187,7 @@ func (j *job) failure() error {
 func Compute(ctx context.Context, c Cell) (data json.RawMessage, err error) {
 	defer bail.Caught(&err)
 	result, err := c.Run(ctx)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // half an answer is not kept
 		return nil, err
 	}
 	if data, err = json.Marshal(result); err != nil {

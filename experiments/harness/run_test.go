@@ -127,9 +127,10 @@ func TestInterrupted(t *testing.T) {
 			if !errors.As(err, &stop) || !errors.Is(err, context.Canceled) {
 				t.Fatalf("error is %v, want an InterruptedError", err)
 			}
-			done := int(runs.Load())
-			if stop.Done != done || stop.Total != 8 || stop.Done < 2 || stop.Done > 7 {
-				t.Errorf("%d of %d cells are finished, %d were", stop.Done, stop.Total, done)
+			done := stop.Done // with one worker all that ran: others may be under way at the end
+			if most := int(runs.Load()); done > most || workers == 1 && done < most || stop.Total != 8 || done < 2 ||
+				done > 7 {
+				t.Errorf("%d of %d cells are finished, %d were", stop.Done, stop.Total, most)
 			}
 			want := fmt.Sprintf(
 				"interrupted: %d of 8 cells of fake are finished and kept in %s; run the same command again to go on from there",

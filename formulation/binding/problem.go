@@ -57,27 +57,24 @@ type Problem struct {
 
 // Validate reports the first node or edge that makes no sense.
 func (p *Problem) Validate() error {
-	bad := func(found, expected string, at string, args ...any) error {
-		return strict.Error("", fmt.Sprintf(at, args...), found, expected)
-	}
 	costs := func(list []float64, at string, args ...any) error {
 		for l, c := range list {
 			if math.IsNaN(c) || math.IsInf(c, 0) || c < 0 {
-				return bad(fmt.Sprint(c), "a finite number from 0 on", at+"[%d]", append(args, l)...)
+				return strict.Wrong(fmt.Sprint(c), "a finite number from 0 on", at+"[%d]", append(args, l)...)
 			}
 		}
 		return nil
 	}
 	forEach := func(count, node int, at string, args ...any) error {
 		if n := p.Nodes[node]; count != len(n.Labels) {
-			return bad(fmt.Sprint(count), fmt.Sprintf("%d, one for each label of node %d (%q)", len(n.Labels), node, n.Name), at,
-				args...)
+			return strict.Wrong(fmt.Sprint(count),
+				fmt.Sprintf("%d, one for each label of node %d (%q)", len(n.Labels), node, n.Name), at, args...)
 		}
 		return nil
 	}
 	for i, n := range p.Nodes {
 		if len(n.Labels) == 0 {
-			return bad("none", "at least one", "nodes[%d].labels", i)
+			return strict.Wrong("none", "at least one", "nodes[%d].labels", i)
 		}
 		if err := cmp.Or(forEach(len(n.Cost), i, "nodes[%d].cost", i), costs(n.Cost, "nodes[%d].cost", i)); err != nil {
 			return err
@@ -90,12 +87,13 @@ func (p *Problem) Validate() error {
 			node  int
 		}{{"from", e.From}, {"to", e.To}} {
 			if end.node < 0 || end.node >= len(p.Nodes) {
-				return bad(fmt.Sprint(end.node), fmt.Sprintf("a node from 0 to %d", len(p.Nodes)-1), "edges[%d].%s", k, end.field)
+				return strict.Wrong(fmt.Sprint(end.node), fmt.Sprintf("a node from 0 to %d", len(p.Nodes)-1), "edges[%d].%s",
+					k, end.field)
 			}
 		}
 		pair := [2]int{min(e.From, e.To), max(e.From, e.To)}
 		if e.From == e.To || seen[pair] {
-			return bad(fmt.Sprint(e.To), fmt.Sprintf("another node than %d, and each pair once", e.From), "edges[%d].to", k)
+			return strict.Wrong(fmt.Sprint(e.To), fmt.Sprintf("another node than %d, and each pair once", e.From), "edges[%d].to", k)
 		}
 		seen[pair] = true
 		if err := forEach(len(e.Cost), e.From, "edges[%d].cost", k); err != nil {
@@ -144,8 +142,8 @@ func (p *Problem) CheckChoice(choice []int) error {
 	}
 	for i, l := range choice {
 		if l < 0 || l >= len(p.Nodes[i].Labels) {
-			return strict.Error("", fmt.Sprintf("choice[%d]", i), fmt.Sprint(l),
-				fmt.Sprintf("a label of node %q, 0 to %d", p.Nodes[i].Name, len(p.Nodes[i].Labels)-1))
+			return strict.Wrong(fmt.Sprint(l), fmt.Sprintf("a label of node %q, 0 to %d", p.Nodes[i].Name,
+				len(p.Nodes[i].Labels)-1), "choice[%d]", i)
 		}
 	}
 	return nil

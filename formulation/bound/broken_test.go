@@ -203,7 +203,7 @@ func TestInputInOneLoad(t *testing.T) {
 	nest := &schedule.Nest{Tiles: 1, Columns: []int64{8}, Reduction: []int64{64, 64, 64, 64}, Depth: 2, Loads: 1,
 		Pieces: 1, Sums: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Stage: 4, Once: true, Group: 4,
 		Cores: s.Steps[0].Binding}
-	if err := s.Follow(0, nest, false); err != nil {
+	if err := s.Follow(0, nest); err != nil {
 		t.Fatal(err)
 	}
 	p, err := lower.Program(net.Name, made.Spec, [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}, made.Lower)

@@ -109,7 +109,7 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 				if n == nil || n.Cores != nil && !n.Cores.Equal(d.Steps[i].Binding) {
 					continue // the bindings are another stage's
 				}
-				if d.Schedule.Follow(i, n, false) == nil && lower.LoopsOf(d.Schedule, i, m).Check(d.Schedule, i) == nil {
+				if d.Schedule.Follow(i, n) == nil && lower.LoopsOf(d.Schedule, i, m).Check(d.Schedule, i) == nil {
 					break
 				}
 				d.Steps, d.Values = steps, values

@@ -56,7 +56,7 @@ func MovedSeconds(s *schedule.Schedule, m *cost.Model) float64 {
 	return sum + lost
 }
 
-// again is the time that parameters of a step take which pass once more for each tile.
+// again is the time in which a step loads its parameters again for each further tile, in seconds.
 func again(moves binding.Moves, s *schedule.Schedule, st *schedule.Step, tiles int64) float64 {
 	if tiles <= 1 || graphturbo.PassesAgain(s, st) == 0 {
 		return 0
@@ -474,17 +474,17 @@ func (x *spiller) copy() *schedule.Schedule {
 
 func (x *spiller) moved(s *schedule.Schedule) float64 { return MovedSeconds(s, x.d.Cost) }
 
-// extra is what a value's moves take if it leaves for a level.
+// extra is the time that a value's moves add at a level, in seconds.
 func (x *spiller) extra(v *schedule.Value, at schedule.Level) float64 {
 	return leaving(x.moves, v, at, x.readers[v.ID], x.next)
 }
 
-// leaves is what it takes longer than in the L1, in one of two levels.
+// leaves is the extra time of a spill over a stay in the L1, at the cheaper of two levels, in picoseconds.
 func (x *spiller) leaves(v *schedule.Value, at, or schedule.Level) int64 {
 	return picos(max(0, min(x.extra(v, at), x.extra(v, or))-x.extra(v, schedule.L1)))
 }
 
-// passing is what a step's parameters take longer that pass again for more tiles.
+// passing is again, in picoseconds.
 func (x *spiller) passing(st *schedule.Step, tiles int64) int64 {
 	return picos(again(x.moves, x.d.Schedule, st, tiles))
 }

@@ -237,7 +237,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 	units := int64(0)
 	for n, s := range steps {
 		bad := func(field string, found, expected any) error {
-			return strict.Error("", fmt.Sprintf("steps[%d].%s", n, field), fmt.Sprint(found), fmt.Sprint(expected))
+			return strict.Wrong(fmt.Sprint(found), fmt.Sprint(expected), "steps[%d].%s", n, field)
 		}
 		for _, ref := range s.Store {
 			i, known := id[ref]

@@ -37,23 +37,23 @@ func (p *Problem) Validate() error {
 	}
 	for a, reads := range p.Reads {
 		if !ascending(reads, a) {
-			return wrong(fmt.Sprint(reads), "smaller numbers, ascending", "reads[%d]", a)
+			return strict.Wrong(fmt.Sprint(reads), "smaller numbers, ascending", "reads[%d]", a)
 		}
 	}
 	alone := make([]bool, len(p.Reads))
 	for k, g := range p.Groups {
 		if len(g.Atoms) == 0 || !ascending(g.Atoms, len(p.Reads)) {
-			return wrong(fmt.Sprint(g.Atoms), fmt.Sprintf("some of %d atoms, ascending", len(p.Reads)), "groups[%d].atoms", k)
+			return strict.Wrong(fmt.Sprint(g.Atoms), fmt.Sprintf("some of %d atoms, ascending", len(p.Reads)), "groups[%d].atoms", k)
 		}
 		if math.IsNaN(g.Seconds) || math.IsInf(g.Seconds, 0) || g.Seconds < 0 {
-			return wrong(fmt.Sprint(g.Seconds), "a finite number from 0 on", "groups[%d].cost", k)
+			return strict.Wrong(fmt.Sprint(g.Seconds), "a finite number from 0 on", "groups[%d].cost", k)
 		}
 		if len(g.Atoms) == 1 {
 			alone[g.Atoms[0]] = true
 		}
 	}
 	if a := slices.Index(alone, false); a >= 0 {
-		return wrong(fmt.Sprintf("none of atom %d alone", a), "each atom as a group of its own", "groups")
+		return strict.Wrong(fmt.Sprintf("none of atom %d alone", a), "each atom as a group of its own", "groups")
 	}
 	return nil
 }
@@ -73,32 +73,27 @@ func (p *Problem) CheckChoice(choice []int) error {
 	done := make([]bool, len(p.Reads))
 	for i, k := range choice {
 		if k < 0 || k >= len(p.Groups) {
-			return wrong(fmt.Sprint(k), fmt.Sprintf("a group, 0 to %d", len(p.Groups)-1), "choice[%d]", i)
+			return strict.Wrong(fmt.Sprint(k), fmt.Sprintf("a group, 0 to %d", len(p.Groups)-1), "choice[%d]", i)
 		}
 		for _, a := range p.Groups[k].Atoms {
 			if done[a] {
-				return wrong(fmt.Sprintf("atom %d again, in group %d", a, k), "each atom in one group", "choice[%d]", i)
+				return strict.Wrong(fmt.Sprintf("atom %d again, in group %d", a, k), "each atom in one group", "choice[%d]", i)
 			}
 			done[a] = true
 		}
 		for _, a := range p.Groups[k].Atoms {
 			for _, r := range p.Reads[a] {
 				if !done[r] {
-					return wrong(fmt.Sprintf("group %d before atom %d", k, r), fmt.Sprintf("it behind, as its atom %d reads that", a),
+					return strict.Wrong(fmt.Sprintf("group %d before atom %d", k, r), fmt.Sprintf("it behind, as its atom %d reads that", a),
 						"choice[%d]", i)
 				}
 			}
 		}
 	}
 	if a := slices.Index(done, false); a >= 0 {
-		return wrong(fmt.Sprintf("no group with atom %d", a), "each atom in one group", "choice")
+		return strict.Wrong(fmt.Sprintf("no group with atom %d", a), "each atom in one group", "choice")
 	}
 	return nil
-}
-
-// wrong is an error of a field of the problem or of a choice.
-func wrong(found, expected, at string, args ...any) error {
-	return strict.Error("", fmt.Sprintf(at, args...), found, expected)
 }
 
 // arrange puts groups that part the atoms into an order in which they can run, that of their first atoms as far as

@@ -578,17 +578,17 @@ type partly struct {
 
 // partsOf is what the values of an operand that are not in the L1 have of a tile of so many bytes.
 func (a *attending) partsOf(input int, ins []*incoming, v *visit, bytes int64) (list []partly) {
-	if a.tiler == nil {
-		for core := range a.lp.step.Cores {
-			if box := a.lp.regions(a.s, core)[a.Op.Outputs[0]]; box.Elements() > 0 {
-				a.boxes = append(a.boxes, box)
+	var boxes [][]model.Region // of each core, if there are several values
+	if len(ins) > 1 {
+		if a.tiler == nil {
+			for core := range a.lp.step.Cores {
+				if box := a.lp.regions(a.s, core)[a.Op.Outputs[0]]; box.Elements() > 0 {
+					a.boxes = append(a.boxes, box)
+				}
 			}
+			a.tiler = schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
 		}
-		a.tiler = schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
-	}
-	var boxes [][]model.Region // of each core
-	for _, box := range a.boxes {
-		if len(ins) > 1 {
+		for _, box := range a.boxes {
 			boxes = append(boxes, a.tiler.Boxes(input, box, v.block, v.i, -1, v.j))
 		}
 	}

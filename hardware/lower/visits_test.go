@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// The visits of an attention without a mask are as many as Visits says, on which the refusal of large programs relies.
+// Visits counts exactly the visits of an attention without a mask. The refusal of large programs relies on that count.
 func TestVisits(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for range 2000 {

@@ -385,13 +385,13 @@ func (r *reach) merge(a int, others []int) {
 	for _, b := range others {
 		behind = append(behind, []int32{r.chain[b], r.at[b]})
 	}
-	spread := func(towards func(k int) []int, change func(k, by int) bool, places [][]int32, sign int32) {
+	spread := func(towards func(k int) []int, places [][]int32, sign int32) {
 		todo := []int{a}
 		for len(todo) > 0 {
 			k := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]
 			for _, n := range towards(k) {
-				changed := change(n, k)
+				changed := r.follow(places[n], places[k], k, sign)
 				for i := 0; k == a && i < len(behind); i++ {
 					changed = raise(places[n], behind[i][0], behind[i][1], sign) || changed
 				}
@@ -401,7 +401,6 @@ func (r *reach) merge(a int, others []int) {
 			}
 		}
 	}
-	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) },
-		func(k, by int) bool { return r.shorten(r.first[k], by) }, r.first, -1)
-	spread(r.p.next, func(k, by int) bool { return r.extend(r.last[k], by) }, r.last, 1)
+	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) }, r.first, -1)
+	spread(r.p.next, r.last, 1)
 }

@@ -25,10 +25,7 @@ func moveTile(a *scheduler.Site) *scheduler.Decisions {
 	} else if p, ok := t.problem(i); ok {
 		n = neighbour(a, t, i, p)
 	}
-	if n == nil {
-		return nil
-	}
-	if _, err := t.follow(i, n, false); err != nil {
+	if n == nil || !t.d.TryNest(i, n) {
 		return nil
 	}
 	return a.Nest(i, n)

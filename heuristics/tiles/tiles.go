@@ -115,7 +115,7 @@ func (t *tiler) step(ctx context.Context, i int) error {
 		known, _ = t.known.Nests.LoadOrStore(key, n)
 	}
 	if n := known.(*schedule.Nest); n != nil {
-		_, _ = t.follow(i, n, false) // or the generator's stays: what it reads may lack what lies between its strides
+		t.d.TryNest(i, n) // or the generator's stays: what it reads may lack what lies between its strides
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 	for _, w := range s.Steps[i].Writes {
 		if s.Values[w].Level == schedule.L1 { // its readers expect it where it is
 			if n := s.FitAttention(i); n != nil {
-				_, _ = t.follow(i, n, false)
+				t.d.TryNest(i, n)
 			}
 			return nil
 		}
@@ -156,7 +156,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 			if visits >= mostVisits {
 				break
 			}
-			undo, err := t.follow(i, n, true)
+			undo, err := t.d.TryAlone(i, n)
 			if err != nil {
 				continue
 			}
@@ -173,7 +173,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 		known, _ = t.known.Nests.LoadOrStore(key, best)
 	}
 	if n := known.(*schedule.Nest); n != nil {
-		_, _ = t.follow(i, n, false) // or the rule's stays
+		t.d.TryNest(i, n) // or the rule's stays
 	}
 	return nil
 }
@@ -242,20 +242,6 @@ func (t *tiler) key(i int, product scheduler.Key) string {
 }
 
 func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return schedule.LayerOf(t.d.Schedule, st) }
-
-// follow makes a step run by a nest, if the generator can, and says how to undo it. After an error nothing has
-// changed. alone: other steps' reads stay as they are, for who looks at the step alone and then undoes it.
-func (t *tiler) follow(i int, n *schedule.Nest, alone bool) (undo func(), err error) {
-	s := t.d.Schedule
-	undo = t.d.SaveStep(i, alone)
-	if err = s.Follow(i, n, alone); err == nil {
-		err = lower.CheckNest(s, i, t.d.Cost)
-	}
-	if err != nil {
-		undo()
-	}
-	return undo, err
-}
 
 // mostProducts is the number of products of tiles a step may have: more take long to simulate, and tiles are small
 // then.
@@ -332,10 +318,10 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
 		n := t.nest(&t.d.Schedule.Steps[i], p, b)
-		undo, err := t.follow(i, n, true)
+		undo, err := t.d.TryAlone(i, n)
 		if err != nil && n.Ring > 0 {
 			n.Ring, _ = p.RingBytes(&b)
-			undo, err = t.follow(i, n, true)
+			undo, err = t.d.TryAlone(i, n)
 		}
 		if err != nil {
 			b.Rows *= 2

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is thrown comes back as it was, behind the names of the parts; what else panics goes on.
+// Caught returns the thrown error unchanged, behind the names of its parts. Other panics pass through.
 func TestCaught(t *testing.T) {
 	work := func(thrown error) (n int, err error) {
 		defer Caught(&err)

@@ -45,7 +45,7 @@ func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *schedul
 		n.Cores = schedule.One(len(s.Steps[0].Binding))
 		n.Cores[len(n.Cores)-2] = 2
 	}
-	if err := s.Follow(0, n, false); err != nil {
+	if err := s.Follow(0, n); err != nil {
 		t.Fatal(err)
 	}
 	if made.Program, err = lower.Program("attention", spec, made.Plans, made.Lower); err != nil {
@@ -199,7 +199,7 @@ func TestAttentionNests(t *testing.T) {
 			"the loop over queries takes tiles of positions in turn, expected a causal mask"},
 	} {
 		n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tt.tiles}
-		if err := s.Follow(0, n, false); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err := s.Follow(0, n); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.tiles, err, tt.want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestAttentionNests(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if err := s.Follow(0, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1}, false); err == nil {
+	if err := s.Follow(0, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1}); err == nil {
 		_, err = lower.Program("attention", made.Spec, made.Plans, made.Lower)
 		if err == nil || !strings.Contains(err.Error(), "the layer is an attention") {
 			t.Errorf("loops over tiles: %v", err)

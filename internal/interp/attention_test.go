@@ -266,7 +266,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 				a := s.Steps[i].Attending
 				steps, values := slices.Clone(s.Steps), slices.Clone(s.Values)
 				if len(list) > 0 && r.IntN(4) > 0 {
-					if other := list[r.IntN(len(list))]; s.Follow(i, other, false) == nil {
+					if other := list[r.IntN(len(list))]; s.Follow(i, other) == nil {
 						n.Cores, a = other.Cores, s.Steps[i].Attending
 					}
 				}
@@ -278,7 +278,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(s
 						tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
 					}
 					tiles.Pieces, n.Attention = r.Int64N(min(4, tiles.Positions)+1), &tiles
-					if s.Follow(i, n, false) == nil { // else there is no room, or something stays in the L1
+					if s.Follow(i, n) == nil { // else there is no room, or something stays in the L1
 						count(tiles)
 						steps, values = s.Steps, s.Values
 						break
@@ -453,7 +453,7 @@ func TestSharedKeys(t *testing.T) {
 			what := fmt.Sprintf("seed %d: %+v over %v", seed, tiles, cores)
 			s.Steps, s.Values = slices.Clone(steps), slices.Clone(values)
 			if err := s.Follow(0, &schedule.Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
-				Attention: &tiles}, false); err != nil {
+				Attention: &tiles}); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
 			if made.Program, err = lower.Program("shared", spec, made.Plans, made.Lower); err != nil {

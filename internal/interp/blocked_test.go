@@ -140,7 +140,7 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 	for d := range cores {
 		cores[d] = 1 + r.Int64N(3)
 	}
-	if s.Rebind(i, cores, false) != nil {
+	if s.Rebind(i, cores) != nil {
 		cores = st.Binding
 	}
 	m, err := cost.New(s.Spec)
@@ -162,7 +162,7 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 	if shared := s.Shared(i); shared > 0 && r.IntN(2) == 0 {
 		nest.Ring = 64 * (1 + r.Int64N(shared/64))
 	}
-	if s.Follow(i, nest, false) != nil {
+	if s.Follow(i, nest) != nil {
 		return nil, nil, nest
 	}
 	plans := [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}
@@ -263,7 +263,7 @@ func TestBlockedNestsRefused(t *testing.T) {
 			Sums:    1,
 			Columns: []int64{512, 512}, Reduction: slices.Repeat([]int64{64}, 64)}
 		c.change(n)
-		err := s.Follow(0, n, false)
+		err := s.Follow(0, n)
 		if err == nil {
 			_, err = lower.Program("one", s.Spec, [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}, made.Lower)
 		}

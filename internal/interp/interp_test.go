@@ -351,7 +351,7 @@ func nested(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 				if from, _ := seg.Schedule.Overwritten(&seg.Schedule.Steps[i]); from != nil {
 					continue // its rows are written where they are read, in the order of the rule's nest
 				}
-				if err := seg.Schedule.Follow(i, randomNest(seg.Schedule, i, m, r), false); err != nil {
+				if err := seg.Schedule.Follow(i, randomNest(seg.Schedule, i, m, r)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -50,7 +50,7 @@ func TestWeightsLeave(t *testing.T) {
 			Reduction: []int64{wide}}
 		n.Cores, n.Columns = schedule.Binding{1, 4, 1}, slices.Repeat([]int64{2}, wide/2)
 		n.Tiles, n.Depth = 4, 1
-		if err := made.Schedule.Follow(i, &n, false); err != nil {
+		if err := made.Schedule.Follow(i, &n); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,7 +70,7 @@ func TestSharedReductions(t *testing.T) {
 			}
 			s := *base
 			s.Steps, s.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
-			if err := s.Follow(0, &n, false); err != nil {
+			if err := s.Follow(0, &n); err != nil {
 				t.Fatal(err)
 			}
 			plans := [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}
@@ -99,7 +99,7 @@ func TestSharedReductions(t *testing.T) {
 			n.Reduction[0] = 24 * 9
 		}
 		base.Spec.LLB.SizeBytes = 256
-		if err := base.Follow(0, &n, false); err != nil {
+		if err := base.Follow(0, &n); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := lower.Program("few", base.Spec, [][]lower.Segment{{{Schedule: base, Iterations: 1}}},

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dsasched/dsasched/internal/bail"
 )
 
 // InputError describes a mistake in a file or a problem.
@@ -36,6 +38,11 @@ func (e *InputError) Error() string {
 // Error returns an [InputError].
 func Error(file, field, found, expected string) error {
 	return &InputError{file, field, found, expected}
+}
+
+// Wrong is Error of a field, given as a format, of a problem that knows no file.
+func Wrong(found, expected, at string, args ...any) error {
+	return Error("", fmt.Sprintf(at, args...), found, expected)
 }
 
 // A Taker reads a value from its first token. It returns what it expected, "" if it took the token,
@@ -108,8 +115,7 @@ func Posed[P interface {
 // Rest as the type of a field named "*" makes an object take other fields than its own.
 type Rest struct{}
 
-// A decoder reads JSON into structs, token by token. It ends with the first value that is wrong, which it panics with
-// the error of.
+// A decoder reads JSON into structs, token by token. Package bail ends it at the first wrong value.
 type decoder struct {
 	file string
 	json *json.Decoder
@@ -137,7 +143,7 @@ func (d *decoder) fail(found, expected string) {
 			at += "." + s.field
 		}
 	}
-	panic(&InputError{d.file, cmp.Or(at, "file"), found, expected})
+	bail.Check(&InputError{d.file, cmp.Or(at, "file"), found, expected})
 }
 
 // failIn is fail of a field of the value that is read.
@@ -149,26 +155,24 @@ func (d *decoder) failIn(field, found, expected string) {
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has omitempty or
 // read:"optional", and nothing else. The tag words says what a text with a type of its own may be, the tag most how
 // many items a list may have; "null" lets a pointer be null. Errors are of type [*InputError].
-func Decode(file string, data []byte, v any) (err error) {
+func Decode(file string, data []byte, v any) error {
 	d := &decoder{file: file, json: json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
-	defer func() {
-		p := recover()
-		e, ok := p.(*InputError)
-		if p != nil && !ok {
-			panic(p)
-		} else if p == nil {
-			return
+	err := d.decode(v)
+	// What is no JSON at all is told of that, not of a name that it may not have meant.
+	var raw json.RawMessage
+	if e := new(InputError); errors.As(err, &e) && e.Found == unknownField {
+		if syntax := new(json.SyntaxError); errors.As(json.Unmarshal(data, &raw), &syntax) {
+			return &InputError{file, "file", fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"}
 		}
-		// What is no JSON at all is told of that, not of a name that it may not have meant.
-		var raw json.RawMessage
-		if syntax := new(json.SyntaxError); e.Found == unknownField && errors.As(json.Unmarshal(data, &raw), &syntax) {
-			e = &InputError{file, "file", fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"}
-		}
-		err = e
-	}()
+	}
+	return err
+}
+
+func (d *decoder) decode(v any) (err error) {
+	defer bail.Caught(&err)
 	d.value(reflect.ValueOf(v).Elem(), "", 0)
-	if _, err := d.json.Token(); err != io.EOF {
+	if _, end := d.json.Token(); end != io.EOF {
 		d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object")
 	}
 	return nil

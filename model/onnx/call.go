@@ -91,8 +91,8 @@ func (c *call) run() (err error) {
 
 // addInput adds a value to the inputs.
 func (c *call) addInput(name string) {
-	v, err := c.value(name)
-	if bail.Check(err); v.lost {
+	v := bail.Of(c.value(name))
+	if v.lost {
 		c.unsupported(lostInput)
 	}
 	c.in = append(c.in, v)

@@ -71,11 +71,7 @@ func (d *decoder) charge(n int64) {
 
 func (d *decoder) left() int64 { return d.end - d.pos }
 
-func (d *decoder) varint() uint64 {
-	v, err := d.tryVarint()
-	bail.Check(err)
-	return v
-}
+func (d *decoder) varint() uint64 { return bail.Of(d.tryVarint()) }
 
 func (d *decoder) tryVarint() (uint64, error) {
 	b, err := d.br.Peek(10)

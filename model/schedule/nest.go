@@ -154,16 +154,20 @@ func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 
 // Follow makes step i run by a nest, in the first room that the values alive in the L1 leave for its stage. A nest
 // without cores runs on those of the nest that the step has. The error says how much there is, or what is wrong with
-// the binding. The schedule's slices of steps and values change in place, what they refer to does not. alone: the reads
-// of later steps stay as they are, for who looks at step i alone.
-func (s *Schedule) Follow(i int, n *Nest, alone bool) error {
+// the binding. The schedule's slices of steps and values change in place, what they refer to does not.
+func (s *Schedule) Follow(i int, n *Nest) error { return s.follow(i, n, false) }
+
+// FollowAlone is Follow that leaves the reads of later steps as they are, for a look at step i alone.
+func (s *Schedule) FollowAlone(i int, n *Nest) error { return s.follow(i, n, true) }
+
+func (s *Schedule) follow(i int, n *Nest, alone bool) error {
 	st := &s.Steps[i]
 	if n.Cores == nil && st.Nest != nil && st.Nest.Cores != nil { // its file has them nowhere else
 		own := *n
 		own.Cores, n = st.Binding, &own
 	}
 	if n.Cores != nil && !n.Cores.Equal(st.Binding) {
-		if err := s.Rebind(i, n.Cores, alone); err != nil {
+		if err := s.rebind(i, n.Cores, alone); err != nil {
 			return err
 		}
 	}
@@ -681,8 +685,11 @@ func (b *StepBuilder) covered(layer *Layer, need []Regions, reads []Read) error 
 
 // Rebind spreads what step i makes over the cores in another way, and finds anew what each of them reads, and what
 // readers of its results would find in their own slices. Results must not stay in the L1, where readers know their
-// places; the step's stage is left as it is. alone: so are readers. After an error, all is as it was.
-func (s *Schedule) Rebind(i int, to Binding, alone bool) error {
+// places; the step's stage is left as it is. After an error, all is as it was.
+func (s *Schedule) Rebind(i int, to Binding) error { return s.rebind(i, to, false) }
+
+// rebind is Rebind; alone leaves readers as they are.
+func (s *Schedule) rebind(i int, to Binding, alone bool) error {
 	old := s.Steps[i]
 	inst := &s.Instances.Instances[old.Instance]
 	layer := &s.Layers[inst.Group][old.Layer]

@@ -182,7 +182,7 @@ func (b *builder) nests() {
 		st := &s.Steps[i]
 		n, err := schedule.ParseNest(strings.Join(x.Lines, "\n"), s.Graph.Tensor(st.Output))
 		if err == nil && n.Cores != nil && !n.Cores.Equal(st.Binding) {
-			err = s.Rebind(i, n.Cores, false)
+			err = s.Rebind(i, n.Cores)
 		}
 		if err != nil {
 			b.say(at+".lines", "%v", err)

@@ -307,9 +307,10 @@ func TestUnknownNames(t *testing.T) {
 	}
 	op := e.s.Graph.Ops[len(e.s.Graph.Ops)-1]
 	op.Name = "renamed"
-	if _, err := e.Tensor("renamed"); err == nil || err.Error() != fmt.Sprintf("there is no tensor %q; the operator of that "+
-		"name makes %q", "renamed", e.s.Graph.Tensor(op.Outputs[0]).Name) {
-		t.Errorf("error %v", err)
+	want := fmt.Sprintf("there is no tensor %q; the operator of that name makes %q", "renamed",
+		e.s.Graph.Tensor(op.Outputs[0]).Name)
+	if _, err := e.Tensor("renamed"); err == nil || err.Error() != want {
+		t.Errorf("error %v, expected %s", err, want)
 	}
 	if _, err := e.Group("g99"); !errors.As(err, &u) {
 		t.Errorf("error %v", err)

@@ -48,7 +48,7 @@ func followed(t testing.TB, s *schedule.Schedule,
 	k := *s
 	k.Steps, k.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
 	for i := range k.Steps {
-		if err := k.Follow(i, choose(&k, i), false); err != nil {
+		if err := k.Follow(i, choose(&k, i)); err != nil {
 			t.Fatal(err)
 		}
 	}

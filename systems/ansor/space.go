@@ -214,7 +214,7 @@ func (sp *space) under(b schedule.Binding) *bound {
 	k.put(sp.step, nil)
 	k.under = x // to be put back
 	if name != "" {
-		if x.why = k.Rebind(sp.step, b, false); x.why == nil {
+		if x.why = k.Rebind(sp.step, b); x.why == nil {
 			x.loops = lower.LoopsOf(k.Schedule, sp.step, sp.model)
 		}
 	}
@@ -237,7 +237,7 @@ func (sp *space) check(n *schedule.Nest) error {
 	}
 	k := sp.at(x)
 	defer sp.at(x)
-	if err := k.Follow(sp.step, n, false); err != nil {
+	if err := k.Follow(sp.step, n); err != nil {
 		return err
 	}
 	return x.loops.Check(k, sp.step)

@@ -256,7 +256,7 @@ func (t *Task) with(p Program) (*schedule.Schedule, error) {
 	k := *t.kernel
 	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
 	for i, n := range p {
-		if err := k.Follow(i, n, false); err != nil {
+		if err := k.Follow(i, n); err != nil {
 			return nil, fmt.Errorf("layer %q: %w", t.Layer(i), err)
 		}
 	}

@@ -386,7 +386,7 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 					"model": pt.src.Name, "network_sha256": networks[what], "hardware": pt.spec.Name,
 					"hardware_sha256": machine, "batch": pt.batch, "variant": pt.v, "options": pt.opt,
 				},
-				Run: func(ctx context.Context) (any, error) { return pt.run(ctx), ctx.Err() },
+				Run: func(ctx context.Context) (any, error) { return pt.run(ctx), nil },
 			})
 		}
 		return h, nil

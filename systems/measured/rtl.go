@@ -228,7 +228,7 @@ func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe sc
 	decide := func(_ context.Context, d *scheduler.Draft) error {
 		return d.Schedule.Follow(0, &schedule.Nest{Tiles: images, Depth: 2, Loads: 1, Pieces: 1,
 			Vector: schedule.AtColumns, Store: schedule.AtColumns, Columns: []int64{b.Tile['K']}, Reduction: reduction,
-			Sums: 2}, false)
+			Sums: 2})
 	}
 	own := scheduler.Strategy{Name: "given", Description: "the blocking that a row gives", Decide: decide}
 	made := bail.Of(scheduler.Run(ctx, net, machine, images, recipe.With("nest", own),

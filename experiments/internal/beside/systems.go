@@ -178,7 +178,7 @@ func (s systems) plan() (*harness.Plan, error) {
 				if err != nil {
 					return p.entry(nil, "best", err)
 				}
-				return p.entry(found.Result, "best", ctx.Err())
+				return p.entry(found.Result, "best", nil)
 			})
 		}
 		own("bound", "bound", 0, greedy, func(ctx context.Context) (any, error) {

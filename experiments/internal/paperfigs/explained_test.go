@@ -89,7 +89,7 @@ func verdictOf(t *testing.T, claims []harness.Claim, quantity string) string {
 	return claims[i].Verdict
 }
 
-// filesOf reads the files of a folder.
+// filesOf reads the files of a folder, but for the times, by their paths in it.
 func filesOf(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -97,7 +97,10 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "timing") {
 			return err
 		}
-		files[path], err = os.ReadFile(path)
+		name, err := filepath.Rel(dir, path)
+		if err == nil {
+			files[name], err = os.ReadFile(path)
+		}
 		return err
 	})
 	if err != nil {

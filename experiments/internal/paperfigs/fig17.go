@@ -71,10 +71,9 @@ func stagesOf(g *model.Graph) (names []string, of map[model.OpID]int) {
 	return names, of
 }
 
-// byStage divides the time of cluster 0 among the stages. Instances of several stages take turns and layers overlap, so
-// that the time is that in which work gets done: from one end of a computation or store to the next, it counts for the
-// stage of the later, which is what was waited for. Loads count with what needs them. The sum is the time from the
-// start to the end.
+// byStage divides the latency of cluster 0 among the stages. Instances of several stages alternate and layers overlap,
+// so it cuts the timeline where computations and stores end. Each interval counts for the stage of the command at its
+// end. Loads have no interval of their own: their time counts for the command that waits for them.
 func byStage(r *scheduler.Result) (stageRun, error) {
 	p, s := r.Program, r.Schedule
 	names, of := stagesOf(s.Graph)

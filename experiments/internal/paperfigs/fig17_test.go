@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -80,25 +81,18 @@ func TestStagesAddUp(t *testing.T) {
 
 func TestFig17(t *testing.T) {
 	out := [2]string{t.TempDir(), t.TempDir()}
-	var written [2][]byte // all files but the times
+	var written [2]map[string][]byte
 	for i, dir := range out {
 		if err := fig17().experiment().Run(context.Background(), harness.Options{Out: dir, Workers: i + 1}); err != nil {
 			t.Fatal(err)
 		}
 		compileTables(t, dir)
-		files, err := filepath.Glob(filepath.Join(dir, "fig17", "fig17*"))
-		if err != nil || len(files) < 3 {
-			t.Fatalf("found files %q, %v, expected at least the data, the text and a figure", files, err)
-		}
-		for _, name := range files {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			written[i] = append(written[i], data...)
+		written[i] = filesOf(t, filepath.Join(dir, "fig17"))
+		if len(written[i]) < 3 {
+			t.Fatalf("found %d files, expected at least the data, the text and a figure", len(written[i]))
 		}
 	}
-	if !bytes.Equal(written[0], written[1]) {
+	if !maps.EqualFunc(written[0], written[1], bytes.Equal) {
 		t.Error("one worker and two give other files")
 	}
 	raw, err := os.ReadFile(filepath.Join(out[0], "fig17", "fig17.json"))

@@ -147,7 +147,7 @@ func Adopt(ctx context.Context, d *scheduler.Draft, kernels []*ansor.Task,
 		for _, k := range tasks {
 			for _, at := range places[k] {
 				if wanted(at.layer) {
-					restore = append(restore, d.SaveStep(at.step, false))
+					restore = append(restore, d.SaveStep(at.step))
 					if !d.TryNest(at.step, programs[k][at.layer]) {
 						noRoom[at.step] = true
 					}

@@ -30,7 +30,7 @@ type Exact struct {
 	Schemes float64 `json:"best_schemes_s"`
 	Kernels float64 `json:"best_kernels_s"`
 	Best    float64 `json:"best_s"`
-	// Gap is Rule / Bound - 1: how much longer than the best AStitch takes at most.
+	// Gap is Rule / Bound - 1, an upper bound on the slowdown of AStitch against the optimum.
 	Gap float64 `json:"astitch_gap"`
 }
 

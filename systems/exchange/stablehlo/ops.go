@@ -123,7 +123,7 @@ var refused = map[string]string{
 	"dynamic_conv": "extents at run time",
 }
 
-// unread is why an operator is not read, though it is well-formed.
+// unread is the reason for refusing a well-formed operator.
 type unread string
 
 // op builds an operator.

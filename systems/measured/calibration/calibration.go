@@ -183,19 +183,18 @@ func calibrationSet() []CalibrationFigure {
 
 // calibrator evaluates constants on one accelerator. Package bail throws its errors.
 type calibrator struct {
-	base      *hardware.Spec
-	constants []Constant
-	figures   []CalibrationFigure
-	runs      map[calibrationRun]*scheduler.Result
-	seen      map[string]map[calibrationRun]float64 // throughputs, by constants
-	// Simulations counts them.
+	base        *hardware.Spec
+	constants   []Constant
+	figures     []CalibrationFigure
+	runs        map[calibrationRun]*scheduler.Result
+	seen        map[string]map[calibrationRun]float64 // throughputs, by constants
 	Simulations int
 }
 
-// newCalibrator makes the schedules. It fails if the accelerator has no matrix unit.
-func newCalibrator(ctx context.Context, spec *hardware.Spec) (*calibrator, error) {
+// newCalibrator makes the schedules. It throws an error if the accelerator has no matrix unit.
+func newCalibrator(ctx context.Context, spec *hardware.Spec) *calibrator {
 	if c, _ := matrixUnit(spec); c < 0 {
-		return nil, fmt.Errorf("accelerator %q has no matrix unit, whose constants are to be fitted", spec.Name)
+		bail.Check(fmt.Errorf("accelerator %q has no matrix unit, whose constants are to be fitted", spec.Name))
 	}
 	cal := &calibrator{base: spec, constants: Constants(), figures: calibrationSet(),
 		runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
@@ -205,19 +204,17 @@ func newCalibrator(ctx context.Context, spec *hardware.Spec) (*calibrator, error
 				continue
 			}
 			v, at := literature.ByText(x.variant)
-			src, err := network.Open(x.network, network.Options{DType: x.dtype, Grain: at})
-			if err != nil {
-				return nil, err
-			}
+			src := bail.Of(network.Open(x.network, network.Options{DType: x.dtype, Grain: at}))
+			var err error
 			if cal.runs[x], err = v.Prepare(ctx, src, spec, x.batch, literature.Options(x.chunk)); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.What, err)
+				bail.Check(fmt.Errorf("%s: %w", f.What, err))
 			}
 		}
 	}
-	return cal, nil
+	return cal
 }
 
-// Values are the constants as the accelerator has them.
+// values are the constants as the accelerator has them.
 func (c *calibrator) values() []float64 {
 	var x []float64
 	for _, k := range c.constants {
@@ -266,8 +263,8 @@ func (c *calibrator) simulate(ctx context.Context, x []float64, runs []calibrati
 	return known
 }
 
-// Residuals simulates the figures that in takes with constants x: they, with ours, and the
-// sum of their squared log errors.
+// residuals simulates the figures that in takes with constants x. It returns them with our values, and the sum of their
+// squared log errors.
 func (c *calibrator) residuals(ctx context.Context, x []float64, in func(CalibrationFigure) bool) (
 	figures []CalibrationFigure, sum float64) {
 	var runs []calibrationRun
@@ -292,7 +289,7 @@ func (c *calibrator) residuals(ctx context.Context, x []float64, in func(Calibra
 
 func all(CalibrationFigure) bool { return true }
 
-// Minimise fits constants, those that fit has true, to figures from x on: see the head of this file. The first stride
+// minimise fits constants, those that fit has true, to figures from x on: see the head of this file. The first stride
 // is the largest power of two of steps in a quarter of a range, or one step if x is meant to be a minimum.
 func (c *calibrator) minimise(ctx context.Context, x []float64, fit []bool, in func(CalibrationFigure) bool,
 	strides bool) []float64 {
@@ -343,7 +340,7 @@ type Candidate struct {
 	fit []bool
 }
 
-// Validate fits all sets of constants with each network left out once.
+// validate fits all sets of constants with each network left out once.
 func (c *calibrator) validate(ctx context.Context) []Candidate {
 	var networks []string
 	for _, f := range c.figures {
@@ -401,7 +398,7 @@ func choose(list []Candidate) Candidate {
 // FittedConstant is a constant and what the fit made of it.
 type FittedConstant struct {
 	Name string `json:"name"`
-	// Values are as a hardware file has them, with their units: the range, where the fit began and where it ended.
+	// values are as a hardware file has them, with their units: the range, where the fit began and where it ended.
 	Lo    string `json:"lo"`
 	Hi    string `json:"hi"`
 	Why   string `json:"range_because"`
@@ -442,7 +439,7 @@ const (
 // figures.
 func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (_ *Calibration, err error) {
 	defer bail.Caught(&err)
-	c := bail.Of(newCalibrator(ctx, spec))
+	c := newCalibrator(ctx, spec)
 	x, chosen := c.values(), Candidate{fit: make([]bool, len(c.constants))}
 	out := &Calibration{Hardware: spec.Name, Method: residualMethod}
 	if fit {

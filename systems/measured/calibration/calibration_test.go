@@ -24,11 +24,7 @@ func opened(t *testing.T, preset string) *calibrator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCalibrator(context.Background(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return newCalibrator(context.Background(), spec)
 }
 
 // preset is what the procedure made of the preset's constants: those that it could not fit
@@ -249,8 +245,8 @@ func TestPresetsSayWhatIsFitted(t *testing.T) {
 			}
 		}
 	}
-	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil ||
-		!strings.Contains(fmt.Sprint(err), "no matrix unit") {
+	_, err := Calibrate(context.Background(), &hardware.Spec{Name: "bare"}, false)
+	if err == nil || !strings.Contains(err.Error(), "no matrix unit") {
 		t.Errorf("%v", err)
 	}
 }

@@ -157,8 +157,6 @@ type Pipeline struct {
 	Simulated    *devicepipe.Result `json:"simulated"`
 	// Throughput is samples per second of the simulated batch.
 	Throughput float64 `json:"throughput_per_s"`
-
-	Schedule *devicepipe.Schedule `json:"-"`
 }
 
 // A Stage is consecutive layers on a device.
@@ -174,8 +172,7 @@ type Stage struct {
 // PipelineOptions are settings of [Chain.Pipeline].
 type PipelineOptions = solve.Options[*pipelining.Plan]
 
-// DeviceBatch is the largest batch that a device takes at a time, for Mofang's
-// micro-batches, where nothing else is said: that of the paper.
+// DeviceBatch is the paper's largest batch on one device. Mofang chooses its micro-batches with it.
 const DeviceBatch = 64
 
 // Pipeline divides the chain over at most so many devices by the named method and
@@ -237,7 +234,7 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt Pi
 		BusyWatts: c.Server.BusyWatts}); err != nil {
 		return nil, err
 	}
-	out.Schedule, out.Bytes = s, plan.Bytes
+	out.Bytes = plan.Bytes
 	if out.Fits = out.Bytes <= c.MemoryBytes; !out.Fits {
 		out.Status = milp.Limit // what the method found is no answer
 	}

@@ -106,7 +106,6 @@ func partitions() harness.Experiment {
 				}
 				rows = append(rows, row)
 			}
-			bail.Check(ctx.Err())
 			return rows
 		},
 		func(d *harness.Document, rows []divided) {

@@ -1,7 +1,6 @@
 package devicepipe
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,8 +13,6 @@ type Stage struct {
 	BackwardSeconds float64 `json:"backward_seconds"` // 0 for inference
 	// LinkSeconds is the time of a micro-batch to the next stage, and of its gradient back.
 	LinkSeconds float64 `json:"link_seconds"`
-	// Utilization of the device while the stage works, for energy; 0 counts as 1.
-	Utilization float64 `json:"utilization"`
 }
 
 // A Task is a pass of a micro-batch on a stage.
@@ -64,9 +61,9 @@ func Simulate(s *Schedule, power Power) (*Result, error) {
 		return nil, bad("found tasks of %d stages for %d, expected as many, and at least one", p, len(s.Stages))
 	}
 	for i, st := range s.Stages {
-		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization} {
+		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds} {
 			if !(t >= 0) || math.IsInf(t, 1) {
-				return nil, bad("stage %d: found %v, expected times and a utilisation of at least 0", i, t)
+				return nil, bad("stage %d: found %v, expected times of at least 0", i, t)
 			}
 		}
 	}
@@ -156,7 +153,6 @@ func (s *Schedule) ready(end []map[Task]float64, i int, t Task) (at, seconds flo
 
 func (r *Result) measure(s *Schedule, power Power) {
 	p := len(s.Tasks)
-	drawn := make([]float64, p) // busy, weighed by utilisation
 	first, last, busy := make([]float64, p), make([]float64, p), make([]float64, p)
 	for i := range first {
 		first[i] = math.Inf(1)
@@ -166,8 +162,6 @@ func (r *Result) measure(s *Schedule, power Power) {
 		first[run.Stage] = min(first[run.Stage], run.Start)
 		last[run.Stage] = max(last[run.Stage], run.End)
 		busy[run.Stage] += run.End - run.Start
-		u := cmp.Or(s.Stages[run.Stage].Utilization, 1)
-		drawn[run.Stage] += u * (run.End - run.Start)
 	}
 	if len(r.Runs) == 0 {
 		first = make([]float64, p)
@@ -179,7 +173,7 @@ func (r *Result) measure(s *Schedule, power Power) {
 	for i := range p {
 		all += busy[i]
 		r.Bubbles = append(r.Bubbles, r.Seconds-busy[i])
-		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i]
+		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*busy[i]
 		held := 0
 		for _, t := range s.Tasks[i] {
 			if t.Backward {

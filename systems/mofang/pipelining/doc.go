@@ -54,10 +54,10 @@
 //	subject to  weights + b m activations <= memory    for each stage       (6)
 //	            stages <= P, 1 <= b <= B
 //
-// with f_s and g_s sums over a stage and l_s what a micro-batch takes to the next stage. So long takes a batch in
-// GPipe's order, where all forward passes come before all backward ones. For each b a dynamic programme from the last
-// layer on keeps, by layer and devices left, the sums and maxima of which none is worse in all; what a bound on the
-// layers before says cannot beat the best plan is dropped.
+// with f_s and g_s sums over a stage and l_s the link time of a micro-batch to the next stage. The objective is the
+// time of a batch in GPipe's order, all forward passes before all backward ones. For each b a dynamic programme from
+// the last layer on keeps the Pareto-optimal sums and maxima by layer and devices left. It prunes a label if its lower
+// bound over the layers before is no better than the incumbent.
 //
 // Source: Y. Huang et al., GPipe, NeurIPS 2019.
 package pipelining
