@@ -65,7 +65,7 @@ func explained(t *testing.T, e harness.Experiment, data any) (dir string, claims
 		Claims []harness.Claim `json:"claims"`
 		Data   any             `json:"data"`
 	}{Data: data}
-	if err := json.Unmarshal(first[filepath.Join(dir, e.Name+".json")], &answer); err != nil {
+	if err := json.Unmarshal(first[e.Name+".json"], &answer); err != nil {
 		t.Fatal(err)
 	}
 	if len(answer.Claims) < 3 {
