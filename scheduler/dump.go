@@ -15,9 +15,10 @@ func (r *Result) Dump(stage string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := &Draft{Schedule: r.Schedule, Recipe: r.Recipe, Outputs: r.Outputs, Lower: r.Lower, values: r.values[r.Schedule]}
+	by := r.By()
+	d := &Draft{Schedule: r.Schedule, Recipe: by, Outputs: r.Outputs, Lower: r.Lower, values: r.values[r.Schedule]}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "# %s by %s: %s; chunk of %d\n", st.Name, r.Recipe.choice(st).Name, st.Description, r.Chunk)
+	fmt.Fprintf(b, "# %s by %s: %s; chunk of %d\n", st.Name, by.choice(st).Name, st.Description, r.Chunk)
 	switch {
 	case st.text != nil:
 		st.text(b, d)

@@ -63,8 +63,11 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 		return nil, fmt.Errorf("%s: hardware.level: %w", o.Path, err)
 	}
 	c := &Checked{File: o.Path, Hardware: o.Spec.Name, Violations: append([]schedulefile.Violation{},
-		schedulefile.Check(o.File, machine)...),
+		schedulefile.Check(ctx, o.File, machine)...),
 		Schedules: len(o.File.Schedules), MemoryPlan: true, Notes: []string{}}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if len(c.Violations) == 0 {
 		r, err := planned(ctx, o.File, o.Spec)
 		if err == nil {

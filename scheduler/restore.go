@@ -197,8 +197,8 @@ func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if err != nil {
 		return nil, err
 	}
-	if bad := schedulefile.Check(f, spec); len(bad) > 0 {
-		return nil, &ViolationsError{bad}
+	if bad := schedulefile.Check(ctx, f, spec); len(bad) > 0 {
+		return nil, cmp.Or(ctx.Err(), error(&ViolationsError{bad}))
 	}
 	var origin schedulefile.Origin
 	if f.Origin != nil {
@@ -225,9 +225,9 @@ func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	}
 	// get completes what the file has of schedule i, or of a cluster's part in it.
 	get := func(i, cluster int) (*schedule.Schedule, error) {
-		s, bad := f.Build(i, spec, cluster)
+		s, bad := f.Build(ctx, i, spec, cluster)
 		if bad != nil {
-			return nil, &ViolationsError{bad}
+			return nil, cmp.Or(ctx.Err(), error(&ViolationsError{bad}))
 		}
 		s.Joins = table.Join(s)
 		measureJoins(s)

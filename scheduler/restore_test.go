@@ -194,6 +194,21 @@ func TestRestoreKeepsTheFastest(t *testing.T) {
 	if r.Recipe.Name != v.Name || r.By().Text() != want.By().Text() {
 		t.Errorf("%s by %s (%s), expected %s by %s", r.Recipe.Name, r.By().Name, r.By().Text(), v.Name, want.By().Name)
 	}
+	// The heading of a dump names its strategy, not that of the variant.
+	differ := 0
+	for _, st := range scheduler.Stages() {
+		own := r.By().Strategy(st.Name).Name
+		if own == v.Strategy(st.Name).Name {
+			continue
+		}
+		differ++
+		if text, err := r.Dump(st.Name); err != nil || !strings.HasPrefix(text, "# "+st.Name+" by "+own+":") {
+			t.Errorf("dump of %s begins with %.40q, %v, expected its strategy %s", st.Name, text, err, own)
+		}
+	}
+	if differ == 0 {
+		t.Error("the variant and its fastest have the same strategies")
+	}
 }
 
 func TestRestoreOfUnknownOrigin(t *testing.T) {

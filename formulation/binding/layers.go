@@ -32,7 +32,7 @@ type Weights struct{ Weights, Moves float64 }
 
 // LayersOf finds out what the layers of an instance cost in a schedule with a memory plan. candidates lists the
 // bindings that a layer may have, whose first result that anyone needs is t and of which the instance computes region.
-func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
+func LayersOf(ctx context.Context, s *schedule.Schedule, instance int, m *cost.Model,
 	candidates func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding) (*Layers, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithL1(s.Spec)}
 	type key struct {
@@ -76,7 +76,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model,
 		for n, i := range own {
 			r.LayerBindings[group][s.Steps[i].Layer] = l.Bindings[n][min(k, len(l.Bindings[n])-1)]
 		}
-		if err := r.BuildSteps(context.Background(), schedule.L1); err != nil {
+		if err := r.BuildSteps(ctx, schedule.L1); err != nil {
 			return nil, err
 		}
 		if len(r.Steps) != len(s.Steps) || len(r.Values) != len(s.Values) {

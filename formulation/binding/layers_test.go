@@ -32,7 +32,7 @@ func TestLayers(t *testing.T) {
 				if err := plain.BuildSteps(context.Background(), schedule.L1); err != nil {
 					t.Fatal(err)
 				}
-				l, err := binding.LayersOf(&plain, inst, m,
+				l, err := binding.LayersOf(t.Context(), &plain, inst, m,
 					func(layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
 						forbidden := schedule.Forbidden(s.Graph, layer.Ops, out)
 						return slices.DeleteFunc(binding.Candidates(region, forbidden, cores, s.UnevenCores),

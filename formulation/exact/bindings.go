@@ -36,7 +36,7 @@ func costsOf(a *scheduler.Site, k int) *layerCosts {
 		return nil
 	}
 	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
-	l, err := binding.LayersOf(made, inst, a.Cost, func(layer *schedule.Layer, t model.TensorID,
+	l, err := binding.LayersOf(a.Context, made, inst, a.Cost, func(layer *schedule.Layer, t model.TensorID,
 		region model.Region) []schedule.Binding {
 		return schedule.BindingsOf(made, 0, layer, t, region)
 	})

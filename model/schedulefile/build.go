@@ -22,6 +22,7 @@ func (v Violation) String() string { return v.At + ": " + v.What }
 
 // builder makes a schedule from a plan and collects what is wrong with it.
 type builder struct {
+	ctx  context.Context
 	plan *Plan
 	// cluster is the one whose part is made; -1: one has all.
 	cluster int
@@ -52,11 +53,11 @@ func (b *builder) say(field, format string, args ...any) {
 // Build makes schedule i for a machine, which is the raised one where the level of the file is "gb". It is complete but
 // for joins and, if the file has none, the memory plan. It is nil if there are violations. Where clusters divide a
 // chunk, it is the part of the given one, which else does not matter.
-func (f *File) Build(i int, spec *hardware.Spec, cluster int) (*schedule.Schedule, []Violation) {
+func (f *File) Build(ctx context.Context, i int, spec *hardware.Spec, cluster int) (*schedule.Schedule, []Violation) {
 	if f.Division == "" {
 		cluster = -1
 	}
-	b := &builder{plan: &f.Schedules[i], cluster: cluster, at: fmt.Sprintf("schedules[%d]", i), spec: spec}
+	b := &builder{ctx: ctx, plan: &f.Schedules[i], cluster: cluster, at: fmt.Sprintf("schedules[%d]", i), spec: spec}
 	for _, segments := range f.Clusters {
 		if len(segments) > 0 {
 			b.busy++
@@ -390,7 +391,7 @@ func checkBinding(r model.Region, cores []int64, forbidden []bool, most int64) e
 }
 
 func (b *builder) steps() {
-	if err := b.s.BuildSteps(context.Background(), b.plan.OutputLevel()); err != nil {
+	if err := b.s.BuildSteps(b.ctx, b.plan.OutputLevel()); err != nil {
 		b.say("", "%v", err)
 	}
 }
@@ -408,7 +409,7 @@ func (b *builder) secondOpinion() {
 
 // Check judges a whole file for a machine (see [File.Build]) and returns all the rules that it breaks, as far as later
 // ones can be judged when earlier ones are broken.
-func Check(f *File, spec *hardware.Spec) []Violation {
+func Check(ctx context.Context, f *File, spec *hardware.Spec) []Violation {
 	bad := f.checkClusters(spec)
 	parts := 1
 	if f.Division != "" {
@@ -419,7 +420,7 @@ func Check(f *File, spec *hardware.Spec) []Violation {
 			if len(bad) > MaxViolations {
 				return bad
 			}
-			_, found := f.Build(i, spec, k)
+			_, found := f.Build(ctx, i, spec, k)
 			for _, v := range found {
 				if !slices.Contains(bad, v) { // of a part and not of all
 					bad = append(bad, v)

@@ -55,7 +55,7 @@ func TestDivided(t *testing.T) {
 		}
 		tt.damage(f)
 		var said []string
-		for _, v := range schedulefile.Check(f, machine(t)) {
+		for _, v := range schedulefile.Check(t.Context(), f, machine(t)) {
 			said = append(said, v.String())
 		}
 		if all := strings.Join(said, "\n"); (tt.want == "") != (all == "") || !strings.Contains(all, tt.want) {

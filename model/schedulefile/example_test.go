@@ -1,6 +1,7 @@
 package schedulefile_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -20,11 +21,11 @@ func ExampleCheck() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(schedulefile.Check(f, spec)), "violations")
+	fmt.Println(len(schedulefile.Check(context.Background(), f, spec)), "violations")
 	order := f.Schedules[0].Order
 	first, last := 0, len(order)-1
 	order[first], order[last] = order[last], order[first]
-	for _, v := range schedulefile.Check(f, spec) {
+	for _, v := range schedulefile.Check(context.Background(), f, spec) {
 		fmt.Println(v)
 	}
 	// Output:

@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := schedulefile.Check(f, machine(t)); len(bad) > 0 {
+	if bad := schedulefile.Check(t.Context(), f, machine(t)); len(bad) > 0 {
 		t.Errorf("violations %v", bad)
 	}
 	again, err := f.Write()
@@ -342,7 +342,7 @@ func TestViolations(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.change(f, &f.Schedules[0])
-			bad := schedulefile.Check(f, spec)
+			bad := schedulefile.Check(t.Context(), f, spec)
 			var all []string
 			for _, v := range bad {
 				all = append(all, v.String())
@@ -374,7 +374,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, bad := right.Build(0, machine(t), 0)
+	s, bad := right.Build(t.Context(), 0, machine(t), 0)
 	if bad != nil {
 		t.Fatal(bad)
 	}
@@ -397,7 +397,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 		}
 	}
 	got := 0
-	_, bad = f.Build(0, machine(t), 0)
+	_, bad = f.Build(t.Context(), 0, machine(t), 0)
 	for _, v := range bad {
 		if strings.Contains(v.What, "overlaps") && !strings.Contains(v.What, "the stage of") {
 			got++
@@ -453,7 +453,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !bytes.Equal(first, second) {
 			t.Fatalf("written again, the file is another one: %v", err)
 		}
-		if len(schedulefile.Check(file, spec)) > 0 || file.Hardware.Level != "lb" || file.Batch > 8 {
+		if len(schedulefile.Check(t.Context(), file, spec)) > 0 || file.Hardware.Level != "lb" || file.Batch > 8 {
 			return
 		}
 		if _, err := scheduler.Restore(context.Background(), file, spec); err != nil &&
@@ -495,7 +495,7 @@ func TestRandomEdits(t *testing.T) {
 				refused++
 				continue
 			}
-			if len(schedulefile.Check(f, spec)) > 0 {
+			if len(schedulefile.Check(t.Context(), f, spec)) > 0 {
 				refused++
 				continue
 			}
@@ -520,7 +520,7 @@ func TestManyViolations(t *testing.T) {
 	}
 	order := f.Schedules[0].Order
 	f.Schedules[0].Order = slices.Repeat(order[:1], 100_000)
-	if bad := schedulefile.Check(f, machine(t)); len(bad) != 1 || !strings.Contains(bad[0].What, "100000 entries") {
+	if bad := schedulefile.Check(t.Context(), f, machine(t)); len(bad) != 1 || !strings.Contains(bad[0].What, "100000 entries") {
 		t.Errorf("an order of 100000: %d violations, first %v", len(bad), bad[0])
 	}
 	f.Schedules[0].Order = order
@@ -530,7 +530,7 @@ func TestManyViolations(t *testing.T) {
 			f.Schedules[0].Groups[i].Ops = append(f.Schedules[0].Groups[i].Ops, -1-k)
 		}
 	}
-	bad := schedulefile.Check(f, machine(t))
+	bad := schedulefile.Check(t.Context(), f, machine(t))
 	if n := len(bad); n < schedulefile.MaxViolations || n > schedulefile.MaxViolations+1 ||
 		!strings.HasPrefix(bad[n-1].What, "and ") {
 		t.Errorf("%d violations, last %v", n, bad[n-1])
@@ -579,7 +579,7 @@ func TestRing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said []string
-		for _, v := range schedulefile.Check(f, spec) {
+		for _, v := range schedulefile.Check(t.Context(), f, spec) {
 			said = append(said, v.String())
 		}
 		if all := strings.Join(said, "\n"); (tt.want == "") != (all == "") || !strings.Contains(all, tt.want) {
