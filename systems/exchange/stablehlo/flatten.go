@@ -47,16 +47,16 @@ type source struct {
 }
 
 // entry chooses the function that is the network: main, or the only one that no other calls.
-func entry(funcs []*function) (*function, error) {
+func entry(funcs []*function) *function {
 	byName := map[string]*function{}
 	for _, f := range funcs {
 		if byName[f.name] != nil {
-			return nil, errorAt(f.at, "", "function @%s is there twice", f.name)
+			failAt(f.at, "", "function @%s is there twice", f.name)
 		}
 		byName[f.name] = f
 	}
 	if f := byName["main"]; f != nil {
-		return f, nil
+		return f
 	}
 	called := map[string]bool{}
 	for _, f := range funcs {
@@ -76,10 +76,10 @@ func entry(funcs []*function) (*function, error) {
 		if len(names) > 10 {
 			names = append(names[:10], "...")
 		}
-		return nil, fmt.Errorf("%d functions that no other calls (%s), expected one, or one called @main", len(names),
-			strings.Join(names, ", "))
+		bail.Check(fmt.Errorf("%d functions that no other calls (%s), expected one, or one called @main", len(names),
+			strings.Join(names, ", ")))
 	}
-	return last, nil
+	return last
 }
 
 // callee is the function that an operator stands for; empty: none.
@@ -101,12 +101,8 @@ func callee(o *op) string {
 }
 
 // flatten puts the functions that a module's network calls in their places.
-func flatten(funcs []*function) (*source, error) {
-	f, err := entry(funcs)
-	if err != nil {
-		return nil, err
-	}
-	n := &source{}
+func flatten(funcs []*function) *source {
+	f, n := entry(funcs), &source{}
 	fl := &flattener{n: n, funcs: map[string]*function{}}
 	for _, f := range funcs {
 		fl.funcs[f.name] = f
@@ -121,7 +117,7 @@ func flatten(funcs []*function) (*source, error) {
 	}
 	n.results = fl.inline(f, n.args, "")
 	n.exchange()
-	return n, nil
+	return n
 }
 
 // failAt ends build with an error.

@@ -72,14 +72,7 @@ type builder struct {
 
 func build(title, src string, opt Options) (g *model.Graph, err error) {
 	defer bail.Caught(&err)
-	funcs, err := parse(src)
-	if err != nil {
-		return nil, err
-	}
-	n, err := flatten(funcs)
-	if err != nil {
-		return nil, err
-	}
+	n := flatten(bail.Of(parse(src)))
 	b := &builder{source: n, opt: opt, b: model.NewBuilder(title), class: -1, to: opt.Float}
 	to := opt.Float
 	if to != nil && !to.IsFloat() {
@@ -89,9 +82,7 @@ func build(title, src string, opt Options) (g *model.Graph, err error) {
 		f := model.F16
 		b.to = &f
 	}
-	if err := b.arguments(); err != nil {
-		return nil, err
-	}
+	b.arguments()
 	for _, x := range n.ops {
 		b.fuse(x)
 	}
@@ -111,9 +102,7 @@ func build(title, src string, opt Options) (g *model.Graph, err error) {
 			b.b.Output(b.tensor(v))
 		}
 	}
-	if g, err = b.b.Build(); err != nil {
-		return nil, err
-	}
+	g = bail.Of(b.b.Build())
 	if to != nil && !to.IsFloat() {
 		g.Retype(model.F16, *to)
 	}
@@ -121,7 +110,7 @@ func build(title, src string, opt Options) (g *model.Graph, err error) {
 }
 
 // arguments makes inputs and weights, and finds the batch.
-func (b *builder) arguments() error {
+func (b *builder) arguments() {
 	var first *val
 	var weights []string
 	known := map[string]int64{}
@@ -141,7 +130,7 @@ func (b *builder) arguments() error {
 		}
 	}
 	if first == nil && b.opt.Batch > 1 {
-		return fmt.Errorf("batch %d: the network has no argument with a leading dimension", b.opt.Batch)
+		bail.Check(fmt.Errorf("batch %d: the network has no argument with a leading dimension", b.opt.Batch))
 	}
 	if first != nil {
 		b.old = first.typ.shape[0]
@@ -159,7 +148,7 @@ func (b *builder) arguments() error {
 	for i, v := range b.args {
 		dt, err := b.dtype(v.typ)
 		if err != nil {
-			return errorAt(v.arg.at, "", "argument %s %v", v.arg.name, err)
+			failAt(v.arg.at, "", "argument %s %v", v.arg.name, err)
 		}
 		shape := make(model.Shape, len(v.dims))
 		for d, n := range v.typ.shape {
@@ -171,11 +160,11 @@ func (b *builder) arguments() error {
 			case n == dynamic && follows && b.batch > 0:
 				n = b.batch
 			case n == dynamic:
-				return errorAt(v.arg.at, "", "argument %s has type %s; give the extent of dimension %d by --dim %s=N",
+				failAt(v.arg.at, "", "argument %s has type %s; give the extent of dimension %d by --dim %s=N",
 					v.arg.name, v.typ, d, name)
 			default:
 				if n, err = b.scaled(n, v.dims[d]); err != nil {
-					return errorAt(v.arg.at, "", "argument %s of type %s: %v", v.arg.name, v.typ, err)
+					failAt(v.arg.at, "", "argument %s of type %s: %v", v.arg.name, v.typ, err)
 				}
 			}
 			if v.typ.shape[d] == dynamic {
@@ -184,7 +173,7 @@ func (b *builder) arguments() error {
 			shape[d] = n
 		}
 		if err := shape.Check(); err != nil {
-			return errorAt(v.arg.at, "", "argument %s: %v", v.arg.name, err)
+			failAt(v.arg.at, "", "argument %s: %v", v.arg.name, err)
 		}
 		v.shape = shape
 		weight := marks[i] == isWeight || marks[i] == unmarked && v != first && b.rightOnly(v) &&
@@ -204,7 +193,7 @@ func (b *builder) arguments() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.opt.Dims)) {
 		if _, ok := known[name]; !ok {
-			return fmt.Errorf("no argument has a dimension ? that is called %q", name)
+			bail.Check(fmt.Errorf("no argument has a dimension ? that is called %q", name))
 		}
 	}
 	if len(weights) > 0 && b.opt.Warn != nil {
@@ -213,7 +202,7 @@ func (b *builder) arguments() error {
 		}
 		b.opt.Warn(fmt.Sprintf("arguments are taken as weights by what reads them: %s", strings.Join(weights, ", ")))
 	}
-	return b.b.Err()
+	bail.Check(b.b.Err())
 }
 
 func (b *builder) used(v *val) bool { return len(v.users) > 0 || slices.Contains(b.results, v) }
