@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_283
+const total = 128_278
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_273
+const core = 100_268
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -82,7 +82,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         297,
-	"scheduler":                       7982,
+	"scheduler":                       7977,
 	"scheduler/answers":               1266,
 	"scheduler/explain":               871,
 	"scheduler/picture":               191,

@@ -65,9 +65,6 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	c := &Checked{File: o.Path, Hardware: o.Spec.Name, Violations: append([]schedulefile.Violation{},
 		schedulefile.Check(ctx, o.File, machine)...),
 		Schedules: len(o.File.Schedules), MemoryPlan: true, Notes: []string{}}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	if len(c.Violations) == 0 {
 		r, err := planned(ctx, o.File, o.Spec)
 		if err == nil {
@@ -76,8 +73,6 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 		var bad *ViolationsError
 		var large *lower.TooLargeError
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		case errors.As(err, &bad):
 			c.Violations = append(c.Violations, bad.Violations...)
 		case errors.As(err, &large):
@@ -99,7 +94,7 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	if !c.MemoryPlan {
 		c.Notes = append(c.Notes, "there is no memory plan; 'dsasched simulate' makes one")
 	}
-	return c, nil
+	return c, ctx.Err()
 }
 
 // Restore simulates the schedule, and says what the file says of its origin.
