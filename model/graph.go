@@ -330,17 +330,11 @@ func (g *Graph) Compact(keep func(*Op) bool) error {
 			continue
 		}
 		ops = append(ops, op)
-		for _, t := range op.Inputs {
-			used[t] = true
-		}
-		for _, t := range op.Outputs {
+		for _, t := range slices.Concat(op.Inputs, op.Outputs) {
 			used[t] = true
 		}
 	}
-	for _, t := range g.Inputs {
-		used[t] = true
-	}
-	for _, t := range g.Outputs {
+	for _, t := range slices.Concat(g.Inputs, g.Outputs) {
 		used[t] = true
 	}
 	renumber := make([]TensorID, len(g.Tensors))

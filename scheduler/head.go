@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/dsasched/dsasched/model"
@@ -35,12 +36,19 @@ func (t *tuner) head(size int64) (blocks, of int, err error) {
 		room += int64(t.spec.LLB.SizeBytes)
 	}
 	r := simplify.Repeated(g)
-	for n := headBlocks; r.Times > 0 && 2*(r.Times-n)*r.Period >= len(g.Ops); n++ {
-		if short, err := simplify.Shorten(g, r, n); err != nil || weightBytes(short) > room {
-			return n, r.Times, err
+	little := func(blocks int) bool { return 2*(r.Times-blocks)*r.Period < len(g.Ops) } // is left out
+	blocks = headBlocks + sort.Search(r.Times, func(more int) bool {
+		if little(headBlocks + more) {
+			return true
 		}
+		var short *model.Graph
+		short, err = simplify.Shorten(g, r, headBlocks+more)
+		return err != nil || weightBytes(short) > room
+	})
+	if little(blocks) {
+		return 0, 0, nil
 	}
-	return 0, 0, nil
+	return blocks, r.Times, err
 }
 
 // graphs are those of the network with so many of its equal blocks.

@@ -1,6 +1,7 @@
 package tiling
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -268,8 +269,9 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	}
 	m.MatrixUnits, m.VectorUnits = c.Units(hardware.Matrix, m.Cores), c.Units(hardware.Vector, m.Cores)
 	m.SpecialUnits = c.Units(hardware.Special, m.Cores)
-	m.In, m.Out = unlimited(s.CoreLink.BandwidthBytesPerSecond), unlimited(s.CoreLink.BandwidthBytesPerSecond)
-	ddr := min(s.DDR.BandwidthBytesPerSecond/float64(s.Clusters), unlimited(s.DDRLink.BandwidthBytesPerSecond))
+	m.In = cmp.Or(s.CoreLink.BandwidthBytesPerSecond, math.Inf(1)) // 0: any rate
+	m.Out = m.In
+	ddr := min(s.DDR.BandwidthBytesPerSecond/float64(s.Clusters), cmp.Or(s.DDRLink.BandwidthBytesPerSecond, math.Inf(1)))
 	m.DDRWeights, m.DDRActivations, m.LLBRate = ddr, ddr, math.Inf(1)
 	if e := s.DDRActivationEfficiency; e > 0 {
 		m.DDRActivations = min(ddr, s.DDR.BandwidthBytesPerSecond/float64(s.Clusters)*e)
@@ -282,13 +284,6 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		}
 	}
 	return m
-}
-
-func unlimited(rate float64) float64 {
-	if rate == 0 {
-		return math.Inf(1)
-	}
-	return rate
 }
 
 // Problem is a product to be tiled for a machine.

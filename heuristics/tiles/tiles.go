@@ -474,13 +474,7 @@ func (t *tiler) rows(st *schedule.Step, products int64, row int) (reps, rows []i
 }
 
 func levelOf(l schedule.Level) tiling.Level {
-	switch l {
-	case schedule.L1:
-		return tiling.L1
-	case schedule.LLB:
-		return tiling.LLB
-	}
-	return tiling.DDR
+	return [...]tiling.Level{schedule.L1: tiling.L1, schedule.LLB: tiling.LLB, schedule.DDR: tiling.DDR}[l]
 }
 
 // nest is a tiling as a nest of a step.

@@ -71,20 +71,28 @@ func Shorten(from *model.Graph, r Repetition, blocks int) (*model.Graph, error) 
 	g := clone(from)
 	first, end := r.From+blocks*r.Period, r.From+r.Times*r.Period
 	away := func(p model.OpID) bool { return first <= int(p) && int(p) < end }
+	kept := func(id model.TensorID) (in model.TensorID, ok bool) { // the block in place of one that goes
+		p := g.Tensor(id).Producer
+		at := int(p) - (end - first)
+		if !away(p) || at < r.From {
+			return id, !away(p)
+		}
+		return g.Ops[at].Outputs[slices.Index(g.Op(p).Outputs, id)], true
+	}
 	for _, op := range g.Ops[end:] {
 		for k, id := range op.Inputs {
-			t := g.Tensor(id)
-			if !away(t.Producer) {
-				continue
-			}
-			at := int(t.Producer) - (end - first)
-			if at < r.From {
+			in, ok := kept(id)
+			if op.Inputs[k] = in; !ok {
 				return nil, fmt.Errorf("operator %q reads from a block that others follow", op.Name)
 			}
-			op.Inputs[k] = g.Ops[at].Outputs[slices.Index(g.Op(t.Producer).Outputs, id)]
 		}
 	}
-	g.Outputs = slices.DeleteFunc(g.Outputs, func(id model.TensorID) bool { return away(g.Tensor(id).Producer) })
+	g.Outputs = nil
+	for _, id := range from.Outputs {
+		if in, ok := kept(id); ok && !slices.Contains(g.Outputs, in) {
+			g.Outputs = append(g.Outputs, in)
+		}
+	}
 	g.Inputs = slices.DeleteFunc(g.Inputs, func(id model.TensorID) bool {
 		return !slices.ContainsFunc(g.Tensor(id).Consumers, func(c model.OpID) bool { return !away(c) })
 	})

@@ -1,9 +1,11 @@
 package simplify_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/simplify"
 )
@@ -39,6 +41,34 @@ func TestRepetition(t *testing.T) {
 		if x.Period*x.Times != most || most > 0 && !repeats(x.From, x.Period, x.Times) {
 			t.Fatalf("%v: %+v covers %d, expected %d", names, x, x.Period*x.Times, most)
 		}
+	}
+}
+
+// A network that ends with a block ends with one as well if it has fewer.
+func TestShortenToTheLast(t *testing.T) {
+	b := model.NewBuilder("chain")
+	x := b.Input("x", model.F16, 4)
+	for i := range 20 {
+		y := b.Op("Relu", fmt.Sprint("relu", i), model.Attr{}, x)
+		x = b.Op("Add", fmt.Sprint("add", i), model.Attr{}, y, x)
+		b.Output(y) // blocks have results of their own, too
+	}
+	b.Output(x)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := simplify.Shorten(g, simplify.Repeated(g), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := short.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	last := short.Ops[len(short.Ops)-1]
+	if last.Kind != "Add" || !short.IsOutput(last.Outputs[0]) || len(short.Outputs) != 5 {
+		t.Errorf("%d results, the last operator is %q, expected 5 and the sum that is one of them", len(short.Outputs),
+			last.Name)
 	}
 }
 
