@@ -28,7 +28,7 @@ func limitInstances(d *Draft) error {
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
 	Decide: func(_ context.Context, d *Draft) error {
-		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
+		d.Instances = d.Memo.Instances(d.Graph, d.Grouping)
 		return nil
 	}}
 

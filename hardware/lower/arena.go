@@ -1,12 +1,10 @@
 package lower
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -27,73 +25,85 @@ type Memory struct {
 	entries   arena[entry]
 	pages     arena[int]
 	step      lowering
-	allWaits  bool                             // Options.AllWaits
-	works     map[*model.Graph]map[string]work // by what they follow from
-	key       []byte
-	among     *schedule.InstanceGraph // of which shares are
-	shares    map[[2]int]shares       // by group and tensor
+	allWaits  bool                   // Options.AllWaits
+	plans     map[planKey]*layerPlan // without schedules
+	planned   arena[layerPlan]       // of the program
+	tiles     map[tileKey]int32      // numbers of weight tiles, from 1 on
+	byTile    []tileUses             // by these
+	passed    []int32                // those that the program has
 }
 
-// The numbers of graphs, and of layers of each, whose work is remembered.
+// The most plans and tiles that are remembered from program to program.
 const (
-	maxGraphs = 32
-	maxWorks  = 1 << 14
+	maxPlans = 1 << 13
+	maxTiles = 1 << 16
 )
 
-// workOf is the work of a step, counted once.
-func (m *Memory) workOf(s *schedule.Schedule, inst *schedule.Instance, lp *layerPlan, on *cost.Model) work {
-	k, st := m.key[:0], lp.step
-	add := func(list ...int64) {
-		for _, n := range list {
-			k = binary.AppendVarint(k, n)
-		}
+// A planKey has all that the plan of a step by rule follows from, or else the work of its layer.
+type planKey struct {
+	schedule.Found
+	rows, columns              int64 // of the matrix unit
+	ruled, panels              bool
+	tiles, whole, ring, params int64
+	fine                       grain
+}
+
+// tileUses are the positions of a weight tile's uses in the sequence of all uses, the place of the next one, and the
+// entry that has the tile in the LLB.
+type tileUses struct {
+	at    []int64
+	next  int
+	entry *entry
+}
+
+// keyOf names what the plan of a step follows from; empty: that is not known.
+func (m *Memory) keyOf(s *schedule.Schedule, st *schedule.Step, on *cost.Model, fine grain) (k planKey) {
+	if k.Found = s.Found(st); m == nil || k.Found == (schedule.Found{}) {
+		return planKey{}
 	}
-	region := func(r model.Region) {
-		add(int64(len(r)))
-		for _, iv := range r {
-			add(iv.Lo, iv.Hi)
-		}
+	k.rows, k.columns = on.MatrixRows(), on.MatrixCols()
+	if k.ruled = st.Nest == nil && st.Attending == nil; k.ruled {
+		k.panels, k.tiles, k.ring, k.params, k.fine = st.Panels, st.Tiles, s.RingBytes(), s.ParamBytes(), fine
+		_, k.whole = s.Overwritten(st)
 	}
-	add(st.Cores, int64(st.Output), inst.Regions[st.Output].Elements(), int64(lp.layer.Anchor), int64(len(lp.layer.Ops)))
-	region(st.CoreOutput)
-	add(int64(st.Kind), on.MatrixRows(), on.MatrixCols())
-	if m.among != s.Instances {
-		m.among, m.shares = s.Instances, map[[2]int]shares{}
+	return k
+}
+
+// plan is a copy of what is remembered, which lives as long as the program.
+func (m *Memory) plan(key planKey) (lp *layerPlan, known bool) {
+	if key.rows == 0 || m.plans[key] == nil {
+		return &layerPlan{}, false
 	}
-	for _, id := range lp.layer.Ops {
-		add(int64(id))
-		for _, o := range s.Graph.Op(id).Outputs {
-			made := [2]int{inst.Group, int(o)}
-			x, ok := m.shares[made]
-			if !ok {
-				x = sharesOf(s, inst.Group, o)
-				m.shares[made] = x
-			}
-			region(x.hull)
-			region(inst.Regions[o])
-			add(x.ends[inst.Index], x.ends[inst.Index+1], x.ends[len(x.ends)-1])
-		}
+	return m.planned.put(*m.plans[key]), true
+}
+
+// keep remembers a plan.
+func (m *Memory) keep(key planKey, lp *layerPlan) {
+	if key.rows > 0 && len(m.plans) < maxPlans {
+		kept := *lp
+		kept.step, kept.layer = nil, nil
+		m.plans[key] = &kept
 	}
-	for _, w := range st.Writes {
-		v := &s.Values[w]
-		add(int64(v.Tensor), int64(len(v.Binding)))
-		add(v.Binding...)
-		region(v.Region)
+}
+
+// number is that of a weight tile.
+func (m *Memory) number(key tileKey) int32 {
+	n, known := m.tiles[key]
+	if !known {
+		n = int32(len(m.byTile))
+		m.tiles[key], m.byTile = n, append(m.byTile, tileUses{})
 	}
-	m.key = k
-	known, ok := m.works[s.Graph][string(k)]
-	if ok {
-		return known
+	return n
+}
+
+// forget forgets the uses of the program before, and all that is known where it is much.
+func (m *Memory) forget() {
+	for _, t := range m.passed {
+		m.byTile[t] = tileUses{}
 	}
-	if of := m.works[s.Graph]; of == nil || len(of) == maxWorks {
-		if m.works == nil || len(m.works) == maxGraphs {
-			m.works = map[*model.Graph]map[string]work{}
-		}
-		m.works[s.Graph] = map[string]work{}
+	if m.passed = m.passed[:0]; m.tiles == nil || len(m.tiles) >= maxTiles || len(m.plans) >= maxPlans {
+		m.tiles, m.plans, m.byTile = map[tileKey]int32{}, map[planKey]*layerPlan{}, append(m.byTile[:0], tileUses{})
 	}
-	lp.addWork(s, inst, on)
-	m.works[s.Graph][string(k)] = lp.work
-	return lp.work
 }
 
 // newMemory is for one program.
@@ -113,6 +123,7 @@ func (m *Memory) reset() {
 	m.stretches.reset()
 	m.entries.reset()
 	m.pages.reset()
+	m.planned.reset()
 }
 
 // arena gives out lists, all of which end at once.

@@ -199,10 +199,10 @@ func (l *lowering) attend(s *schedule.Schedule) {
 	a.finish(before)
 	a.enter(0) // leaves what is in the LLB
 	a.inUse(a.users...)
-	l.recordStretch(l.sums, isa.L1)
+	l.recordUntil(l.sums, isa.L1, -1)
 	for _, in := range l.ins {
 		if in.place != nil {
-			l.recordStretch(in.place, isa.L1)
+			l.recordUntil(in.place, isa.L1, -1)
 		}
 	}
 }

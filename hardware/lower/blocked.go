@@ -228,7 +228,7 @@ func (l *lowering) leaveBlocks() {
 		}
 	}
 	if l.lp.nest.Blocked() && l.sums != nil {
-		l.recordStretch(l.sums, isa.L1)
+		l.recordUntil(l.sums, isa.L1, -1)
 	}
 }
 
@@ -365,7 +365,7 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) {
 		}
 	}
 	s.place.use(s.loads...)
-	l.recordStretch(s.place, isa.L1)
+	l.recordUntil(s.place, isa.L1, -1)
 	l.loads, l.used = append(l.loads, s.loads...), append(l.used, s.place)
 }
 

@@ -68,8 +68,6 @@ type emitter struct {
 	pages   *pages
 	home    home // in the place of pages if there is no LLB
 	inLLB   []llbValue
-	uses    [][]int64 // by number of weight tiles, from 1 on: positions of uses, in order
-	nextPos []int
 	visits  []int32 // by position: the tile
 	used    int     // how many of these have passed,
 	begun   int     // and had when the iteration began
@@ -331,15 +329,16 @@ func (e *emitter) run(segments []Segment) error {
 // Plans that [emitter.planned] makes again, since all of them take much memory, are nil.
 func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, usesAt [][]int, kernelEnds []int64, err error) {
 	plans, usesAt = make([][]*layerPlan, len(segments)), make([][]int, len(segments))
-	numbers := map[tileKey]int32{}
 	var visits []int32 // tiles, as they pass
-	part := 0
+	e.mem.forget()
+	mem, part := e.opt.Memory, 0
 	for i, seg := range segments {
 		if a, b := seg.Schedule.WeightRoom, segments[0].Schedule.WeightRoom; a != b {
 			return nil, nil, nil, fmt.Errorf("segment %d has room %q for weights, expected %q as in segment 0", i, a, b)
 		}
 		if seg.Exchange != nil {
 			part++
+			mem = nil // plans have numbers of tiles of the first part
 		}
 		plans[i] = make([]*layerPlan, len(seg.Schedule.Steps))
 		from := len(visits)
@@ -349,7 +348,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, usesAt []
 			if k > 0 && st.Instance != seg.Schedule.Steps[k-1].Instance {
 				ends = append(ends, len(visits)-from)
 			}
-			lp, err := plan(seg.Schedule, st, e.costs.Kind(st.Kind), e.fine, e.opt.Memory)
+			lp, err := plan(seg.Schedule, st, e.costs.Kind(st.Kind), e.fine, mem)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -360,12 +359,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, usesAt []
 			lp.eachUse(func(t *weightTile) {
 				if t.number == 0 { // else the step has used it before
 					t.key.part = part
-					n, known := numbers[t.key]
-					if !known {
-						n = int32(len(numbers) + 1)
-						numbers[t.key] = n
-					}
-					t.number = n
+					t.number = e.mem.number(t.key)
 				}
 				visits = append(visits, t.number)
 			})
@@ -388,18 +382,20 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, usesAt []
 			}
 		}
 	}
-	counts := make([]int32, len(numbers)+1)
+	uses, positions := e.mem.byTile, make([]int64, len(visits))
 	for _, t := range visits {
-		counts[t]++
+		if uses[t].next++; uses[t].next == 1 {
+			e.mem.passed = append(e.mem.passed, t)
+		}
 	}
-	positions := make([]int64, len(visits))
-	e.uses, e.nextPos, e.visits = make([][]int64, len(counts)), make([]int, len(counts)), visits
-	for t, n := range counts {
-		e.uses[t], positions = positions[:0:n], positions[n:]
+	for _, t := range e.mem.passed {
+		uses[t].at, positions = positions[:0:uses[t].next], positions[uses[t].next:]
+		uses[t].next = 0
 	}
 	for pos, t := range visits {
-		e.uses[t] = append(e.uses[t], int64(pos))
+		uses[t].at = append(uses[t].at, int64(pos))
 	}
+	e.visits = visits
 	return plans, usesAt, kernelEnds, nil
 }
 
@@ -535,7 +531,8 @@ func (e *emitter) flush() error {
 		e.pages.clear()
 	}
 	// What is no more needed takes as much memory as what follows.
-	e.pages, e.uses, e.nextPos, e.visits, e.coming, e.mem.step = nil, nil, nil, nil, nil, lowering{}
+	e.pages, e.visits, e.coming, e.mem.step = nil, nil, nil, lowering{}
+	e.mem.forget()
 	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
 	for _, s := range e.stretches {
 		if s.first >= 0 && s.hi > s.lo {

@@ -109,7 +109,7 @@ func TestSpaceAgainstList(t *testing.T) {
 // Belady's rule keeps what is needed soonest: on the sequence a b c a b c ... with
 // room for fewer than all, some are found again; first in, first out would find none.
 func TestPagesKeepForReuse(t *testing.T) {
-	log := queueLog{make([]uint8, 1000), &Memory{}}
+	log := queueLog{make([]uint8, 1000), &Memory{byTile: make([]tileUses, 6)}}
 	p := newPages(&log, 256*256, func(*entry) {})
 	bytes := p.pageBytes * 64 // four of these fill the pages, two may be kept
 	hits := 0
@@ -181,7 +181,7 @@ func TestFirsts(t *testing.T) {
 // Values take pages away and give them back; nothing is lost or counted twice.
 func TestPagesClaims(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
-	log := queueLog{make([]uint8, 5000), &Memory{}}
+	log := queueLog{make([]uint8, 5000), &Memory{byTile: make([]tileUses, 5001)}}
 	p := newPages(&log, 1<<20, func(*entry) {})
 	type claim struct{ lo, hi int64 }
 	var claims []claim

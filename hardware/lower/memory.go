@@ -250,10 +250,9 @@ type pages struct {
 	// pending holds, per page, the commands that must end before it is written, and ready the last of them.
 	pending [][]int32
 	ready   []int32
-	claims  []int   // values on each page
-	claimed int     // pages with claims
-	holder  []int32 // of each page: the place of the entry on it, or unused
-	byKey   []*entry
+	claims  []int    // values on each page
+	claimed int      // pages with claims
+	holder  []int32  // of each page: the place of the entry on it, or unused
 	entries []*entry // all present, and nil in places that are left
 	left    []int32  // places
 	arrived int
@@ -420,25 +419,22 @@ func (p *pages) lastNeeded() *entry {
 	return nil
 }
 
-func (p *pages) has(key int32) bool { return int(key) < len(p.byKey) && p.byKey[key] != nil }
-
 // find returns a present entry, and counts the use.
 func (p *pages) find(key int32, nextUse int64) *entry {
-	if !p.has(key) {
-		return nil
+	e := p.log.mem.byTile[key].entry
+	if e != nil {
+		p.touch(e, nextUse)
 	}
-	p.touch(p.byKey[key], nextUse)
-	return p.byKey[key]
+	return e
 }
 
 func (p *pages) touch(e *entry, nextUse int64) {
 	e.nextUse = nextUse
-	p.note(e)
-	if nextUse == never {
+	if p.note(e); nextUse == never {
 		p.release(e)
-		return
+	} else {
+		p.retain(e)
 	}
-	p.retain(e)
 }
 
 func (p *pages) release(e *entry) {
@@ -520,8 +516,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		p.holder[page] = e.place
 	}
 	if key > 0 {
-		p.byKey = append(p.byKey, make([]*entry, max(0, int(key)+1-len(p.byKey)))...)
-		p.byKey[key] = e
+		m.byTile[key].entry = e
 	}
 	p.touch(e, nextUse)
 	return e, deps
@@ -534,7 +529,7 @@ func (p *pages) drop(o *entry) {
 	p.nextUse.set(o.place, never)
 	p.left = append(p.left, o.place)
 	if o.key > 0 {
-		p.byKey[o.key] = nil
+		p.log.mem.byTile[o.key].entry = nil
 	}
 	after := p.log.latest(o.users, []int32{o.load})
 	for i, page := range o.pages {
@@ -566,7 +561,7 @@ func (p *pages) forget() {
 		}
 		p.release(e)
 		if e.key > 0 {
-			p.byKey[e.key] = nil
+			p.log.mem.byTile[e.key].entry = nil
 			e.key = 0
 		}
 		e.nextUse = never

@@ -15,12 +15,10 @@ func piece(bytes, i, n int64) int64 { return bytes*(i+1)/n - bytes*i/n }
 // loadTile brings a weight tile to the weight buffer of this many cores and returns
 // the command after which it is there, and its place.
 func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *stretch) {
-	list := e.uses[t.number]
-	n := e.nextPos[t.number]
-	e.nextPos[t.number]++
-	next := int64(never)
-	if n+1 < len(list) && (e.opt.KeepWeights && list[n+1] < e.keepEnd || list[n+1] < e.kernelEnd) {
-		next = list[n+1]
+	uses, next := &e.mem.byTile[t.number], int64(never)
+	uses.next++
+	if n := uses.next; n < len(uses.at) && (e.opt.KeepWeights && uses.at[n] < e.keepEnd || uses.at[n] < e.kernelEnd) {
+		next = uses.at[n]
 	}
 	llbBytes := t.unionBytes * t.times
 	if !e.spec.CoreLink.Broadcast {
@@ -57,7 +55,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		e.pages.use(ent, c)
 		place.use(c)
 	}
-	e.recordStretch(place, isa.L1)
+	e.recordUntil(place, isa.L1, -1)
 	return c, place
 }
 
@@ -131,14 +129,14 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	}
 	e.cmds.mark(c).to = place
 	place.use(c)
-	e.recordStretch(place, isa.L1)
+	e.recordUntil(place, isa.L1, -1)
 	return c, place
 }
 
 // keep notes that a tile stays where a command has brought it.
 func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
 	place.use(load)
-	e.recordStretch(place, isa.L1)
+	e.recordUntil(place, isa.L1, -1)
 	e.home.tiles[t.key] = resident{load, place, t.coreBytes, e.running}
 }
 
@@ -339,12 +337,8 @@ func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
 func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.moves(0, gb, core, 0) }
 func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, core) }
 
-// recordStretch remembers a piece of memory of the present step for the program's buffer list, once.
-func (e *emitter) recordStretch(s *stretch, level isa.Level) {
-	e.recordUntil(s, level, -1)
-}
-
-// recordUntil is recordStretch of what is in use until a later step has run.
+// recordUntil remembers a piece of memory for the program's buffer list, once: one that is in use until a step has
+// run, -1: the present one.
 func (e *emitter) recordUntil(s *stretch, level isa.Level, step int) {
 	if !s.recorded && !e.outline {
 		s.recorded = true

@@ -42,7 +42,7 @@ func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
 
 func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 	m = m.Kind(st.Kind)
-	lp := prepare(s, st, m, grainFor(1), nil)
+	lp, _ := prepare(s, st, m, grainFor(1), nil)
 	l := &Loops{Rule: lp.rule(s, m, grainFor(1)), Dims: lp.dims, DType: lp.dtype, Elements: st.CoreOutput.Elements(),
 		MACs: lp.macs, Vector: lp.vector, base: lp}
 	if st.Attending == nil {

@@ -94,10 +94,10 @@ func (l *lowering) loadAhead() {
 	for _, lp := range l.coming {
 		l.task = lp.task
 		lp.eachUse(func(t *weightTile) {
-			if full || l.pages.has(t.number) || t.farBytes > l.pages.largest() {
+			if full || l.mem.byTile[t.number].entry != nil || t.farBytes > l.pages.largest() {
 				return
 			}
-			next := l.uses[t.number][l.nextPos[t.number]]
+			next := l.mem.byTile[t.number].at[l.mem.byTile[t.number].next]
 			if full = !l.pages.keeps(t.farBytes, next); full {
 				return
 			}
@@ -142,10 +142,11 @@ func (x *passing) together(p *isa.Program, ends []int) error {
 	}
 	next := append([]int{0}, ends[:len(ends)-1]...)
 	commands := make([]isa.Command, 0, len(p.Commands))
+	missing := func(d int32) bool { return place[d] < 0 }
 	for len(commands) < len(p.Commands) {
 		before := len(commands)
 		for k := range ends {
-			for ; next[k] < ends[k] && ready(p.Commands[next[k]].Deps, place); next[k]++ {
+			for ; next[k] < ends[k] && !slices.ContainsFunc(p.Commands[next[k]].Deps, missing); next[k]++ {
 				place[next[k]] = int32(len(commands))
 				commands = append(commands, p.Commands[next[k]])
 			}
@@ -172,13 +173,4 @@ func (x *passing) together(p *isa.Program, ends []int) error {
 		b.First, b.Lasts = place[b.First], move(b.Lasts)
 	}
 	return nil
-}
-
-func ready(deps, place []int32) bool {
-	for _, d := range deps {
-		if place[d] < 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -234,6 +234,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 	l.reads = append(l.reads, l.lp.incoming(s)...)
 	for i := range l.reads {
 		in := &l.reads[i]
+		in.read, in.val = &st.Reads[i], &s.Values[st.Reads[i].Value]
 		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.L1 {
 			in.ready = in.state.ready
 			l.followParts(s, in)
@@ -276,7 +277,7 @@ func (l *lowering) done(part, parts int64, commands ...int32) {
 	l.parts[part] = slices.Clone(commands)
 }
 
-// incoming is what the step reads, before any of it is on its way.
+// incoming is what the step reads, before any of it is on its way, without the values.
 func (lp *layerPlan) incoming(s *schedule.Schedule) []incoming {
 	st := lp.step
 	if lp.reads != nil {
@@ -285,12 +286,12 @@ func (lp *layerPlan) incoming(s *schedule.Schedule) []incoming {
 	anchor := s.Graph.Op(lp.layer.Anchor)
 	for i := range st.Reads {
 		r := &st.Reads[i]
-		in := incoming{read: r, val: &s.Values[r.Value], operand: int32(i)}
-		in.anchor = lp.matrix && slices.Contains(anchor.Inputs[:min(2, len(anchor.Inputs))], in.val.Tensor)
+		in, t := incoming{operand: int32(i)}, s.Values[r.Value].Tensor
+		in.anchor = lp.matrix && slices.Contains(anchor.Inputs[:min(2, len(anchor.Inputs))], t)
 		for _, id := range lp.layer.Ops {
-			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in.val.Tensor)
+			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, t)
 		}
-		in.whole, in.coreBytes = st.Whole(r), ceilDiv(r.CoreNeedBytes, s.SlicesOf(st, in.val.Tensor))
+		in.whole, in.coreBytes = st.Whole(r), ceilDiv(r.CoreNeedBytes, s.SlicesOf(st, t))
 		in.streamed = lp.tiles > 1 && !in.whole
 		lp.reads = append(lp.reads, in)
 	}
@@ -552,7 +553,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	}
 	in.arrived(l.transfer(in, t))
 	if i == 0 {
-		l.recordStretch(in.place, isa.L1)
+		l.recordUntil(in.place, isa.L1, -1)
 	}
 }
 
@@ -614,7 +615,7 @@ func (l *lowering) product(w, row int64, free []int32) int32 {
 	lp, tile, at := l.lp, &l.lp.weights[w], l.resident[w]
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
 		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
-	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.turns)
+	cycles := l.matrixCycles(rowsOf(rows, lp.repeat-1, lp.repeat)) * hardware.Cycles(lp.repeat*l.turns)
 	deps := append(append(append(l.scratch[:0], at.load), free...), l.loads...)
 	ring := &l.weights
 	if lp.constant != nil {
@@ -633,8 +634,10 @@ func (l *lowering) product(w, row int64, free []int32) int32 {
 	}
 	l.scratch = deps
 	portion := isa.Portion{Tile: tile.portion.Tile}.Cut(row, l.total())
-	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
+	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active),
+		MACs:       piece(lp.macs, l.macIndex, l.total()*int64(len(lp.weights))),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
+	l.macIndex++
 	l.useInputs(true, c)
 	for _, places := range [...][]*stretch{l.rowBlocks.places[blocksFrom:blocksTo], l.used} {
 		for _, p := range places {
@@ -656,12 +659,6 @@ func (l *lowering) matrixCycles(dims model.MatrixDims) hardware.Cycles {
 		lp.last, lp.lastCycles = dims, l.cost.MatrixCycles(dims, lp.dtype)
 	}
 	return l.lp.lastCycles
-}
-
-// nextMACs is the next command's share of the step's useful MACs.
-func (l *lowering) nextMACs() int64 {
-	l.macIndex++
-	return piece(l.lp.macs, l.macIndex-1, l.total()*int64(len(l.lp.weights)))
 }
 
 // bringWeights loads a tile of weights.
@@ -741,7 +738,7 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) []int32 {
 		o.place.use(moved)
 	}
 	if i == 0 {
-		l.recordStretch(l.sums, isa.L1)
+		l.recordUntil(l.sums, isa.L1, -1)
 	}
 	return append(deps, moved)
 }
@@ -899,7 +896,7 @@ func (l *lowering) complete() {
 			l.cmds.at(o.stored).WriteLevel = isa.DDR
 			l.pass(o)
 		}
-		l.recordStretch(o.place, isa.L1)
+		l.recordUntil(o.place, isa.L1, -1)
 	}
 }
 
@@ -934,15 +931,5 @@ func rowsOf(d model.MatrixDims, i, n int64) model.MatrixDims {
 		return d
 	}
 	d.Reps, d.M = 1, piece(d.Reps*d.M, i, n)
-	return d
-}
-
-// iteration is one of n equal parts of a product, rounded up.
-func iteration(d model.MatrixDims, n int64) model.MatrixDims {
-	if d.Reps >= n {
-		d.Reps = ceilDiv(d.Reps, n)
-		return d
-	}
-	d.Reps, d.M = 1, ceilDiv(d.Reps*d.M, n)
 	return d
 }

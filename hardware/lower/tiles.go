@@ -135,7 +135,10 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // plan decides the tiling of a step: by its nest, or by rules if it has none. fine limits
 // the number of commands. What mem, if not nil, remembers of the step's work is taken from there.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) (*layerPlan, error) {
-	lp := prepare(s, st, m, fine, mem)
+	lp, key := prepare(s, st, m, fine, mem)
+	if lp.nest != nil {
+		return lp, nil
+	}
 	rule := lp.rule(s, m, fine)
 	lp.slice()
 	if lp.nest = cmp.Or(st.Nest, rule); st.Nest != nil || st.Attending != nil {
@@ -147,22 +150,29 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, me
 		lp.attend(s)
 	}
 	lp.follow(fine)
+	if key.ruled {
+		lp.incoming(s)
+		mem.keep(key, lp)
+	}
 	return lp, nil
 }
 
-// prepare is the part of a plan that no nest changes.
-func prepare(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) *layerPlan {
-	inst := &s.Instances.Instances[st.Instance]
-	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
-	if mem == nil {
-		lp.addWork(s, inst, m)
-	} else {
-		lp.work = mem.workOf(s, inst, lp, m)
+// prepare is the part of a plan that no nest changes, or all of one by rule that mem knows, with its key there.
+func prepare(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain, mem *Memory) (*layerPlan, planKey) {
+	inst, key := &s.Instances.Instances[st.Instance], mem.keyOf(s, st, m, fine)
+	lp, known := mem.plan(key)
+	if lp.step, lp.layer = st, &s.Layers[inst.Group][st.Layer]; known && key.ruled {
+		return lp, key
+	}
+	if !known {
+		if lp.addWork(s, inst, m); !key.ruled {
+			mem.keep(key, lp)
+		}
 	}
 	if st.Attending == nil {
 		lp.cutConstants(s, fine)
 	}
-	return lp
+	return lp, key
 }
 
 // rule makes the nest of a step that has none, which one of rows is compared with; nil: the step has one with sums.

@@ -18,7 +18,8 @@ type Instance struct {
 	// Regions holds the box of every tensor that the instance reads or writes.
 	Regions Regions
 	// Deps lists what the instance reads of other instances, by input, then producer.
-	Deps []Dep
+	Deps  []Dep
+	boxes *Regions // of the first instance, where a memo has all of the group; else nil
 }
 
 // Dep is a fine-grained dependency: the instance reads part of Tensor, made by instance From.
@@ -42,6 +43,11 @@ type InstanceGraph struct {
 // NewInstanceGraph splits every group and finds the fine-grained dependencies by
 // checking what is really read, halos included.
 func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
+	return (*Memo)(nil).Instances(g, gr)
+}
+
+// Instances is NewInstanceGraph, with boxes that may be known.
+func (m *Memo) Instances(g *model.Graph, gr *Grouping) *InstanceGraph {
 	ig := &InstanceGraph{}
 	groupOf := make([]int, len(g.Ops))
 	for k, sg := range gr.Groups {
@@ -49,9 +55,12 @@ func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
 		for _, id := range sg.Ops {
 			groupOf[id] = k
 		}
+		boxes := m.boxesOf(g, sg)
 		for q := int64(0); q < sg.Factor(); q++ {
-			inst := Instance{ID: len(ig.Instances), Group: k, Index: q,
-				Regions: InstanceRegions(g, sg.Ops, sg.Outputs, sg.SplitDim(), sg.Factor(), q)}
+			inst := Instance{ID: len(ig.Instances), Group: k, Index: q, Regions: boxes[q]}
+			if m != nil {
+				inst.boxes = &boxes[0]
+			}
 			for _, t := range sg.Inputs {
 				p := g.Tensor(t).Producer
 				if p == model.NoOp {

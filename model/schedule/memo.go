@@ -3,6 +3,7 @@ package schedule
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -14,8 +15,9 @@ type Memo struct {
 	mu       sync.Mutex
 	steps    map[string]*known
 	bindings map[string]Binding
-	groups   map[string]int64 // numbers of sub-graphs
-	last     int64            // of these
+	boxes    map[string][]Regions // of the instances of groups
+	groups   map[string]int64     // numbers of sub-graphs
+	last     atomic.Int64         // of these
 }
 
 // memoSize is the number of steps a memo has at most, which keeps it within some 100 MB.
@@ -29,56 +31,46 @@ type known struct {
 
 // NewMemo is an empty one.
 func NewMemo() *Memo {
-	return &Memo{steps: map[string]*known{}, bindings: map[string]Binding{}, groups: map[string]int64{}}
+	return &Memo{steps: map[string]*known{}, bindings: map[string]Binding{}, groups: map[string]int64{},
+		boxes: map[string][]Regions{}}
+}
+
+// recalled is what is known by a key, or else is found, of at most so many.
+func recalled[T any](m *Memo, all map[string]T, key []byte, most int, find func() T) T {
+	m.mu.Lock()
+	x, ok := all[string(key)]
+	m.mu.Unlock()
+	if ok {
+		return x
+	}
+	x = find()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(all) >= most {
+		clear(all)
+	}
+	all[string(key)] = x
+	return x
 }
 
 // group is a number that no sub-graph of other operators has.
 func (m *Memo) group(key []byte) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, ok := m.groups[string(key)]
-	if !ok {
-		if len(m.groups) >= memoSize {
-			clear(m.groups)
+	return recalled(m, m.groups, key, memoSize, func() int64 { return m.last.Add(1) })
+}
+
+// boxesOf are the boxes of a group's instances, as InstanceRegions gives them.
+func (m *Memo) boxesOf(g *model.Graph, sg *SubGraph) []Regions {
+	find := func() (list []Regions) {
+		for q := range sg.Factor() {
+			list = append(list, InstanceRegions(g, sg.Ops, sg.Outputs, sg.SplitDim(), sg.Factor(), q))
 		}
-		m.last++
-		n = m.last
-		m.groups[string(key)] = n
+		return list
 	}
-	return n
-}
-
-func (m *Memo) step(key []byte) *known {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.steps[string(key)]
-}
-
-func (m *Memo) keep(key []byte, k *known) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.steps) >= memoSize {
-		clear(m.steps)
+	if m == nil {
+		return find()
 	}
-	m.steps[string(key)] = k
-}
-
-// binding returns of's value for a key, computed once.
-func (m *Memo) binding(key []byte, of func() Binding) Binding {
-	m.mu.Lock()
-	b, ok := m.bindings[string(key)]
-	m.mu.Unlock()
-	if ok {
-		return b
-	}
-	b = of()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.bindings) >= memoSize {
-		clear(m.bindings)
-	}
-	m.bindings[string(key)] = b
-	return b
+	key := keyOf(keyOf(nil, sg.Ops), sg.Outputs).number(int64(sg.SplitDim())).number(sg.Factor())
+	return recalled(m, m.boxes, key, memoSize/16, find)
 }
 
 // keyed is a name of numbers that end where they say.
@@ -94,15 +86,7 @@ func (k keyed) region(r model.Region) keyed {
 	return k
 }
 
-func (k keyed) binding(b Binding) keyed {
-	k = k.number(int64(len(b)))
-	for _, f := range b {
-		k = k.number(f)
-	}
-	return k
-}
-
-func keyOf[T ~int](k keyed, list []T) keyed {
+func keyOf[T ~int | ~int64](k keyed, list []T) keyed {
 	k = k.number(int64(len(list)))
 	for _, x := range list {
 		k = k.number(int64(x))
@@ -113,8 +97,8 @@ func keyOf[T ~int](k keyed, list []T) keyed {
 // stepKey names all that a step follows from, given its binding and what holds its inputs.
 func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 	k := keyOf(b.key[:0], layer.Ops)
-	k = k.number(int64(layer.Anchor)).number(int64(st.Kind)).number(int64(b.want)).number(
-		int64(b.BusyClusters())).binding(st.Binding)
+	k = k.number(int64(layer.Anchor)).number(int64(st.Kind)).number(int64(b.want)).number(int64(b.BusyClusters()))
+	k = keyOf(k, st.Binding)
 	for _, t := range layer.Outputs {
 		k = k.number(int64(t)).region(b.inst.Regions[t])
 	}
@@ -126,7 +110,7 @@ func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 			if v.Instance < 0 || v.Def < 0 || v.Kind != st.Kind {
 				held = nil // of the network's own inputs, and of what other clusters or kinds of core make, no core has anything
 			}
-			k = k.region(v.Region).binding(held)
+			k = keyOf(k.region(v.Region), held)
 		}
 	}
 	b.key = k

@@ -727,7 +727,7 @@ func (s *Schedule) rebind(i int, to Binding, alone bool) error {
 		return err
 	}
 	element := b.element(layer, &st)
-	st.Params, st.Reads = nil, nil
+	st.Params, st.Reads, st.known = nil, nil, nil
 	for _, t := range layer.Constants {
 		if pr := b.params(layer, t, need); pr.CoreBytes > 0 {
 			st.Params = append(st.Params, pr)

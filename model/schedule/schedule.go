@@ -138,6 +138,23 @@ type Step struct {
 	// Attending is the attention that the step runs; nil: none.
 	Attending *Attending
 	Kind      int // of the cores that work; see Schedule.LayerKinds
+	known     *known
+}
+
+// Found identifies what a memo knew of a step and its instance: those of steps that are alike differ in the values that
+// they read and write, and in what was decided behind. The zero value: the memo knew not all.
+type Found struct {
+	step  *known
+	boxes *Regions
+	index int64
+}
+
+// Found is that of a step.
+func (s *Schedule) Found(st *Step) (f Found) {
+	if inst := &s.Instances.Instances[st.Instance]; st.known != nil && inst.boxes != nil {
+		f = Found{st.known, inst.boxes, inst.Index}
+	}
+	return f
 }
 
 // Schedule is the complete answer for one cluster working on one chunk of its share of the batch.

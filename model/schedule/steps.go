@@ -180,24 +180,27 @@ func (b *StepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
 	for _, list := range sources {
 		all = append(all, list...)
 	}
-	old := b.Memo.step(key)
-	if old == nil {
+	built := false
+	old := recalled(b.Memo, b.Memo.steps, key, memoSize, func() *known {
+		built = true
 		b.build(layer, st, sources)
-		old = &known{step: *st}
-		old.step.Reads = slices.Clone(st.Reads)
-		for i := range old.step.Reads {
-			r := &old.step.Reads[i]
+		k := &known{step: *st}
+		k.step.Reads = slices.Clone(st.Reads)
+		for i := range k.step.Reads {
+			r := &k.step.Reads[i]
 			r.Value = slices.Index(all, r.Value)
 		}
 		for _, w := range st.Writes {
-			old.writes = append(old.writes, b.Values[w])
+			k.writes = append(k.writes, b.Values[w])
 		}
-		b.Memo.keep(key, old)
+		return k
+	})
+	if st.known = old; built {
 		return
 	}
 	made := *st
 	*st = old.step
-	st.ID, st.Instance, st.Layer = made.ID, made.Instance, made.Layer
+	st.ID, st.Instance, st.Layer, st.known = made.ID, made.Instance, made.Layer, old
 	st.Reads, st.Writes = slices.Clone(old.step.Reads), nil
 	for i := range st.Reads {
 		st.Reads[i].Value = all[st.Reads[i].Value]
@@ -260,10 +263,10 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 	if b.Memo == nil {
 		return find()
 	}
-	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(
-		b.Bindings[b.inst.ID]).binding(own).number(int64(b.kind)).number(int64(b.want)).number(
-		int64(b.BusyClusters()))
-	return b.Memo.binding(b.key, find)
+	k := keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region)
+	k = keyOf(keyOf(k, b.Bindings[b.inst.ID]), own)
+	b.key = k.number(int64(b.kind)).number(int64(b.want)).number(int64(b.BusyClusters()))
+	return recalled(b.Memo, b.Memo.bindings, b.key, memoSize, find)
 }
 
 // ownBinding returns the entry of LayerBindings for a layer of the present instance.
