@@ -15,7 +15,7 @@ const total = 128_276
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_268
+const core = 100_266
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7251,
+	"cmd/cli":                         7250,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -82,7 +82,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         297,
-	"scheduler":                       7985,
+	"scheduler":                       7986,
 	"scheduler/answers":               1266,
 	"scheduler/explain":               871,
 	"scheduler/picture":               191,

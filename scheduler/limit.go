@@ -22,7 +22,8 @@ type Use struct {
 	Seconds float64 `json:"time_s"`             // latencies included; a bandwidth's: of its bytes alone
 	Share   float64 `json:"share"`              // of the schedule's latency
 	Count   int     `json:"commands,omitempty"` // of a queue
-	Bytes   int64   `json:"bytes,omitempty"`    // of a bandwidth
+	// Bytes of a bandwidth, at its full rate: activations count 1/activation_efficiency times.
+	Bytes int64 `json:"charged_bytes,omitempty"`
 
 	alone int64 // picoseconds if everything else is free
 }

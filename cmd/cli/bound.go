@@ -61,8 +61,11 @@ func newBound() *cobra.Command {
 }
 
 func writeBound(b *bytes.Buffer, a *boundJSON) {
-	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s (single batch, divided evenly)", a.Model, a.DType,
-		a.Hardware, a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
+	row(b, "bound", "%s (%s) on %s, single batch of %d", a.Model, a.DType, a.Hardware, a.Batch)
+	if least := a.AnyDivisionSeconds; least != nil {
+		row(b, "any division", "at least %s, at most %s", duration(*least), perSecond(float64(a.Batch)/(*least)))
+	}
+	row(b, "even split", "at least %s, at most %s", duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
@@ -71,10 +74,6 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	if a.Fused != nil {
 		rowWrapped(b, "fused", fmt.Sprintf("at least %s with each attention as one operator: %s (%s)",
 			duration(a.Fused.Seconds), a.Fused.Resource, a.Fused.Term))
-	}
-	if any := a.AnyDivisionSeconds; any != nil {
-		rowWrapped(b, "any division", fmt.Sprintf("at least %s, at most %s, however clusters divide the batch or the network",
-			duration(*any), perSecond(float64(a.Batch)/(*any))))
 	}
 	rowWrapped(b, "steady", fmt.Sprintf("at least %s for each of many batches, at most %s (steady state): %s (%s)",
 		duration(a.Steady.Seconds), perSecond(float64(a.Batch)/a.Steady.Seconds), a.Steady.Resource, a.Steady.Term))

@@ -54,7 +54,8 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	bounds := strings.Join(strings.Fields(answer(t, "bound", "toy-fig5", "--batch", "4")), " ")
-	for _, want := range []string{"/s (single batch, divided evenly) limited", "/s (steady state): "} {
+	for _, want := range []string{"single batch of 4 any division at least ", "/s even split at least ", "/s limited by",
+		"/s (steady state): "} {
 		if !strings.Contains(bounds, want) {
 			t.Errorf("no throughput is followed by %q in\n%s", want, bounds)
 		}

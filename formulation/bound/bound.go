@@ -80,7 +80,7 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 		if b.Term != "work" || b.Resource == unitNames[matrix] {
 			part("products at the peak rate", w.peak)
 			part("edges of the matrix unit", w.rowsOnly-w.peak)
-			part("changes of the matrix unit's blocks", w.total()[matrix]-w.rowsOnly)
+			part("fill and block changes of the matrix unit", w.total()[matrix]-w.rowsOnly)
 			rest = "layers that cannot overlap"
 		}
 	}

@@ -159,8 +159,8 @@ type CommandReport struct {
 // ResourceReport is the use of a bandwidth.
 type ResourceReport struct {
 	Name           string  `json:"name"`
-	What           string  `json:"what"` // as in busy, which has the largest utilization of those of a name
-	MovedBytes     int64   `json:"moved_bytes"`
+	What           string  `json:"what"`          // as in busy, which has the largest utilization of those of a name
+	ChargedBytes   int64   `json:"charged_bytes"` // at the full rate, see scheduler.Use
 	BytesPerSecond int64   `json:"rate_bytes_per_s"`
 	Utilization    float64 `json:"utilization"`
 }
