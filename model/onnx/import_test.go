@@ -439,6 +439,8 @@ func TestErrors(t *testing.T) {
 			`node "e" (Elu): has two attributes "alpha"`},
 		{"axis", file(13, x, y, node("Softmax", "s", in("x"), out("y"), attrInt("axis", 4))),
 			`node "s" (Softmax): axis 4 does not exist in 4 dimensions`},
+		{"no axis", file(13, x, y, node("Concat", "k", in("x", "x"), out("y"))),
+			`node "k" (Concat): attribute "axis" is missing`},
 		{"target not known", file(13, x, y, msg(nil).sub(11, typed("t", tInt64, 2)),
 			node("Reshape", "r", in("x", "t"), out("y"))),
 			`node "r" (Reshape): input 1 ("t") is computed while the network runs, expected a known list of integers`},

@@ -254,11 +254,15 @@ func foldTranspose(c *call) *literal {
 }
 
 // concatAxis: the first operator sets had a default.
-func (c *call) concatAxis() int { return c.axis(c.int("axis", 1), len(c.in[0].shape)) }
+func (c *call) concatAxis() int {
+	if c.opset >= 4 && !c.has("axis") {
+		c.fail("attribute \"axis\" is missing")
+	}
+	return c.axis(c.int("axis", 1), len(c.in[0].shape))
+}
 
 func concat(c *call) {
-	axis := c.concatAxis()
-	parts := args(c.in...)
+	axis, parts := c.concatAxis(), args(c.in...)
 	for i, s := range c.grownParts(axis) {
 		if !s.Equal(c.in[i].shape) {
 			parts[i].v = c.step(fmt.Sprintf("expand%d", i), "Expand", model.Attr{Shape: s}, parts[i])
@@ -465,19 +469,15 @@ func foldGather(c *call) *literal {
 	if !fits(out) || ix.isFloat() {
 		return nil
 	}
-	n := l.shape[axis]
-	outer, inner := l.shape[:axis].Elements(), l.shape[axis+1:].Elements()
+	n, outer, inner := l.shape[axis], l.shape[:axis].Elements(), l.shape[axis+1:].Elements()
 	var index []int64
 	for o := range outer {
 		for _, k := range ix.ints {
 			if k < -n || k >= n {
 				c.fail("index %d does not exist in %d elements", k, n)
 			}
-			if k < 0 {
-				k += n
-			}
 			for i := range inner {
-				index = append(index, (o*n+k)*inner+i)
+				index = append(index, (o*n+(k+n)%n)*inner+i)
 			}
 		}
 	}
