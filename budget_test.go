@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_276
+const total = 128_275
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -82,7 +82,7 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         297,
-	"scheduler":                       7986,
+	"scheduler":                       7985,
 	"scheduler/answers":               1266,
 	"scheduler/explain":               871,
 	"scheduler/picture":               191,

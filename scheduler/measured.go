@@ -214,8 +214,8 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 		}
 		best.Schedule = made.Schedule
 	}
-	by := map[string]string{"own": "the method's first", "other": "a later one of the method's",
-		"greedy": "the greedy one"}[j.Kept]
+	by, than := map[string]string{"own": "the method's first", "other": "a later one of the method's",
+		"greedy": "the greedy one"}[j.Kept], "the method's first"
 	if st.keep == nil {
 		at := *d
 		at.Schedule = &schedule.Schedule{}
@@ -224,16 +224,19 @@ func (d *Draft) judge(ctx context.Context, st Stage, answer, before string) erro
 			return err
 		}
 		if o := x.time(ctx, &at); o.Err == nil && o.Ps < best.Ps {
-			best, j.Apart, d.values, by = o, true, at.values, by+", with addresses apart"
+			best, j.Apart, d.values, by = o, true, at.values, by+" with addresses apart"
+			if j.Kept == "own" {
+				than = "with the lowest addresses"
+			}
 		}
 	}
 	if a.Judged = j; j.Kept != "own" || j.Apart {
 		faster := ""
 		if j.Own > 0 {
-			faster = fmt.Sprintf(", %.4g times as fast as the method's first was", j.Own*1e12/float64(best.Ps))
+			faster = fmt.Sprintf(". It is %.4g times as fast as %s", j.Own*1e12/float64(best.Ps), than)
 		}
-		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; of %d answers the simulator kept %s%s", a.Note, len(others)+2, by,
-			faster), "; ")
+		a.Note = strings.TrimPrefix(fmt.Sprintf("%s; the simulator timed %d answers and kept %s%s", a.Note, len(others)+2,
+			by, faster), "; ")
 		if st.keep == nil {
 			*d.Schedule = *best.Schedule
 		} else {

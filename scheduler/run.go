@@ -191,8 +191,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	out.assume(net)
 	for level, size := range opt.part.bytes {
 		if out.half = out.half || size > 0; size > 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("values take at most %v of the %s: the larger parts tried are slower",
-				size, schedule.Level(level).String()))
+			out.Notes = append(out.Notes, fmt.Sprintf("activations have %v of each %s; the larger limits that were tried "+
+				"are slower", size, schedule.Level(level).String()))
 		}
 	}
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
@@ -200,10 +200,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if opt.Clusters != OverBatch {
 		idle, err := out.together(ctx, net, r, opt)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, fmt.Errorf("%s on %s, variant %s, clusters by %s: %w", net.Name, machine.Name, r.Name, opt.Clusters, err)
+			return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s on %s, variant %s, clusters by %s: %w", net.Name, machine.Name, r.Name,
+				opt.Clusters, err))
 		}
 		return out, out.describe(idle)
 	}
@@ -226,10 +224,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			}
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", net.Name, machine.Name, r.Name, size, err)
+			return nil, cmp.Or(ctx.Err(), fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", net.Name, machine.Name, r.Name,
+				size, err))
 		}
 		return d, nil
 	})

@@ -171,7 +171,7 @@ func (t *tuner) take(ctx context.Context, chunk int64, made tried, list bool) er
 // name gives the fastest schedule the first recipe's name, and says what it was chosen from.
 func (t *tuner) name(best *Result) {
 	if was := t.opt.Uneven.Alternatives()[0]; best.Uneven != was {
-		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
+		best.Notes = append(best.Notes, fmt.Sprintf("--uneven %v is faster here than --uneven %v", best.Uneven, was))
 	}
 	if first, from := t.recipes[0], best.Recipe.Name; from != first.Name {
 		best.winner, best.Recipe = best.Recipe, first

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/model/schedule"
@@ -38,6 +39,10 @@ func TestFastestPieces(t *testing.T) {
 		got := run(schedule.UnevenFastest)
 		if got.Uneven != c.want {
 			t.Errorf("%s on %s: %v, want %v", c.network, c.machine, got.Uneven, c.want)
+		}
+		if even := c.want == schedule.UnevenNone; even !=
+			slices.Contains(got.Notes, "--uneven none is faster here than --uneven all") {
+			t.Errorf("%s on %s: %v, but the notes are %q", c.network, c.machine, got.Uneven, got.Notes)
 		}
 		if recipe.Exact() {
 			continue

@@ -102,7 +102,7 @@ func newBest() *cobra.Command {
 		show.end()
 		holds, form, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
 		if found.Unended != "" {
-			found.Notes = append(found.Notes, "not compared with variants that were not run to their end "+found.Unended)
+			found.Notes = append(found.Notes, "variants that were stopped early are not compared: "+found.Unended)
 		}
 		var seconds, gap *float64
 		if why != nil {

@@ -57,7 +57,14 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	text := call(t, "compare", "net.onnx", "--batch", "4", "--decision", "bind")
+	text := call(t, "compare", "net.onnx", "--batch", "4", "--decision", "bind,split,tiled")
+	words := strings.Join(strings.Fields(text.stdout), " ")
+	for _, want := range []string{" is the fastest of 8. It has cross-layer's chunks and pieces here;",
+		" columns priced; the gap is from simulated time to the bound"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is not in %s", want, text.stdout)
+		}
+	}
 	if text.status != exitOK || !strings.Contains(text.stdout, "alg4") || strings.Contains(text.stdout, "\n order") {
 		t.Errorf("status %d, %s%s", text.status, text.stdout, text.stderr)
 	}

@@ -30,8 +30,8 @@ var exactSplit = scheduler.Strategy{Name: "search", Description: "groups and fac
 		}
 		o := solve.Outcome{Objective: m.Simulated, Bound: m.Bound}
 		o.Status, o.Stop = solve.Judge(true, m.Simulated <= m.Bound*(1+1e-9), m.Stop)
-		note := fmt.Sprintf("%d paths simulated, %d of %d columns priced; a shortest path, so LP = optimum, root gap 0; "+
-			"the bound is of all paths over listed columns", m.Paths, m.Priced, m.Listed)
+		note := fmt.Sprintf("%d paths simulated, %d of %d columns priced; the gap is from simulated time to "+
+			"the bound on all paths over listed columns", m.Paths, m.Priced, m.Listed)
 		if m.Fused {
 			note += "; each attention is one operator"
 		}

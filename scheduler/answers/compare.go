@@ -141,7 +141,7 @@ func comparisons() []comparison {
 		{name: "all", run: (*comparer).all},
 		{name: "tiled", run: func(c *comparer, ctx context.Context) error {
 			return c.fastest(ctx, recipes.Default, Compared{Decision: "tiled", Method: recipes.Default, Status: "greedy"},
-				"; in the chunks and pieces of cross-layer, beside which 'schedule' tries others")
+				". It has cross-layer's chunks and pieces here; 'schedule' tries others, too")
 		}},
 	}
 }
@@ -559,7 +559,7 @@ func (c *comparer) fastest(ctx context.Context, name string, row Compared, also 
 	} else {
 		row.ThroughputPerSecond, row.EnergyJoules = &best.perSecond, best.joules
 		row.LatencySeconds = c.latency(best)
-		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d%s", from, len(recipes), also)
+		row.Note = fmt.Sprintf("the recipe %s is the fastest of %d%s", from, len(recipes), also)
 		if failed != nil {
 			row.Note += "; " + failed.Error()
 		}

@@ -296,7 +296,7 @@ func (s *seeker) unended(chunks []int64) string {
 		}
 	}
 	for i, at := range list {
-		list[i] = fmt.Sprintf("at chunks of %s: %s", at, strings.Join(names[at], ", "))
+		list[i] = fmt.Sprintf("%s at chunks of %s", strings.Join(names[at], ", "), at)
 	}
 	return strings.Join(list, "; ")
 }

@@ -11,7 +11,8 @@ import (
 
 const (
 	defaultStates = 24_000_000
-	rounds        = 40       // of orders, where the graph has too many ideals
+	rounds        = 40 // of orders, where the graph has too many ideals
+	many          = "the graph has more ideals than the limit"
 	firstShare    = 1.0 / 64 // of the distance between bound and load, for the first cut-off
 )
 
@@ -39,8 +40,7 @@ func (s *solver) exact(ctx context.Context) error {
 	}
 	l := g.ideals(ctx, limit)
 	if l == nil && program && ctx.Err() == nil {
-		s.reason = "the graph has more ideals than the limit"
-		s.opt.Notef("%s of %d: an integer program is solved", s.reason, limit)
+		s.opt.Notef(many+" of %d: an integer program is solved", limit)
 		if s.best == nil {
 			s.improve(ctx) // the memory is tight
 		}
@@ -48,7 +48,7 @@ func (s *solver) exact(ctx context.Context) error {
 	}
 	if l == nil {
 		if ctx.Err() == nil {
-			s.stop, s.reason = milp.StopMemory, "the graph has more ideals than the limit"
+			s.stop, s.reason = milp.StopMemory, many
 			s.opt.Notef("%s of %d: only divisions along topological orders are tried", s.reason, limit)
 			s.improve(ctx)
 		}
