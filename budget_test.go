@@ -15,7 +15,7 @@ const total = 128_275
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_266
+const core = 100_265
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -101,9 +101,9 @@ var budget = map[string]int{
 	"systems/astitchgpu/tensorrt":     145,
 	"systems/astitchgpu/xla":          367,
 	"systems/exchange/plans":          321,
-	"systems/exchange/stablehlo":      3835,
+	"systems/exchange/stablehlo":      3833,
 	"systems/exchange/trace":          344,
-	"systems/explore":                 811,
+	"systems/explore":                 813,
 	"systems/kinds":                   247,
 	"systems/kinds/unrelated":         831,
 	"systems/measured":                1686,

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -290,6 +291,19 @@ func TestLimit(t *testing.T) {
 
 // A greedy variant that is slower with more cores is named, with the worst pair; machines that differ in other things,
 // and networks, are not compared.
+// All bandwidths and sizes can be compared, and machines that differ in these alone are otherwise equal.
+func TestAmounts(t *testing.T) {
+	p := explorationPlan(t, "model=toy-fig5 hardware.core_link.bandwidth=64GB/s,256GB/s hardware.ddr.size=16GiB,32GiB")
+	have, rest := amounts(p.points[0].spec)
+	wider, same := amounts(p.points[2].spec)
+	if !reflect.DeepEqual(rest, same) || slices.Compare(have, wider) >= 0 || len(have) != len(wider) {
+		t.Errorf("%v and %v with a faster link, the rest %v and %v", have, wider, rest, same)
+	}
+	if _, other := amounts(p.points[1].spec); reflect.DeepEqual(rest, other) {
+		t.Error("another DDR is not told apart")
+	}
+}
+
 func TestNotMonotone(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model=squeezenet batch=4 variant=cross-layer hardware.cores=8,4,16",

@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,21 +12,22 @@ import (
 	"github.com/dsasched/dsasched/recipes"
 )
 
-// amounts lists clusters, bandwidth, cores and memory sizes, which slow nothing by growing. rest is the spec without.
+// amounts lists clusters, bandwidths, cores and memory sizes, which slow nothing by growing. rest is the spec without.
 func amounts(s *hardware.Spec) (list []float64, rest *hardware.Spec) {
 	rest = s.Clone()
-	rest.Name, rest.Description = "", ""
-	list = []float64{float64(s.Clusters), s.DDR.BandwidthBytesPerSecond}
-	rest.Clusters, rest.DDR.BandwidthBytesPerSecond = 0, 0
-	for i := range s.CoreTypes {
-		list = append(list, float64(s.CoreTypes[i].Count))
-		rest.CoreTypes[i].Count = 0
+	list, rest.Name, rest.Description, rest.Clusters = []float64{float64(s.Clusters)}, "", "", 0
+	rates := []*float64{&rest.DDR.BandwidthBytesPerSecond, &rest.CoreLink.BandwidthBytesPerSecond,
+		&rest.DDRLink.BandwidthBytesPerSecond}
+	for i := range rest.CoreTypes {
+		list, rest.CoreTypes[i].Count = append(list, float64(s.CoreTypes[i].Count)), 0
 	}
 	for _, m := range []*hardware.Memory{rest.L1, rest.LLB} {
 		if m != nil {
-			list = append(list, float64(m.SizeBytes))
-			m.SizeBytes = 0
+			list, rates, m.SizeBytes = append(list, float64(m.SizeBytes)), append(rates, &m.BandwidthBytesPerSecond), 0
 		}
+	}
+	for _, x := range rates {
+		list, *x = append(list, cmp.Or(*x, math.Inf(1))), 0 // a link's 0 limits nothing
 	}
 	return list, rest
 }
@@ -47,8 +50,7 @@ func (p *Plan) NotMonotone(list []Explored) string {
 				continue
 			}
 			small, large := points[i], points[k]
-			var moved []string
-			same := small.batch >= large.batch
+			moved, same := []string(nil), small.batch >= large.batch
 			for n, axis := range p.Axes {
 				machine := axis.Key == "hardware" || axis.Key == "batch" || strings.HasPrefix(axis.Key, hardwareField)
 				if same = same && (machine || a.Values[n] == b.Values[n]); a.Values[n] != b.Values[n] {

@@ -111,10 +111,8 @@ func build(title, src string, opt Options) (g *model.Graph, err error) {
 
 // arguments makes inputs and weights, and finds the batch.
 func (b *builder) arguments() {
-	var first *val
-	var weights []string
-	known := map[string]int64{}
-	marks := make([]mark, len(b.args))
+	first, weights := (*val)(nil), []string(nil)
+	known, marks := map[string]int64{}, make([]mark, len(b.args))
 	for i, v := range b.args {
 		marks[i] = marked(v.arg)
 		if first == nil && marks[i] != isWeight && len(v.dims) > 0 && !b.rightOnly(v) && b.used(v) {
