@@ -22,17 +22,17 @@ const (
 // places of it.
 func RepetitionOf(n int, same func(i, j int) bool) (best Repetition) {
 	for period := 1; LeastTimes*period <= n && period <= longest; period++ {
-		run := 0 // of places that are as one period before
-		for i := period; i <= n; i++ {
-			if i < n && same(i, i-period) {
-				run++
-				continue
+		least := (LeastTimes - 1) * period // places as one period before, one of which is looked at in each such stretch
+		for i := period + least - 1; i < n; i += least {
+			from := i
+			for ; from >= period && same(from, from-period); from-- {
 			}
-			x := Repetition{i - run - period, period, run/period + 1, i}
+			for ; i < n && same(i, i-period); i++ {
+			}
+			x := Repetition{from + 1 - period, period, (i-from-1)/period + 1, i}
 			if x.Times >= LeastTimes && x.Times*x.Period > best.Times*best.Period {
 				best = x
 			}
-			run = 0
 		}
 	}
 	return best
