@@ -3,8 +3,8 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -158,8 +158,7 @@ func (g *Graph) Tensor(id TensorID) *Tensor { return g.Tensors[id] }
 func (g *Graph) IsOutput(id TensorID) bool { return slices.Contains(g.Outputs, id) }
 
 // Params counts the elements of learned constants that an operator reads.
-func (g *Graph) Params() int64 {
-	n := int64(0)
+func (g *Graph) Params() (n int64) {
 	for _, t := range g.Tensors {
 		if t.Role == Constant && t.Learned && len(t.Consumers) > 0 {
 			n += t.Shape.Elements()
@@ -169,8 +168,7 @@ func (g *Graph) Params() int64 {
 }
 
 // MACs counts the multiply-accumulates of convolutions and matrix products.
-func (g *Graph) MACs() int64 {
-	n := int64(0)
+func (g *Graph) MACs() (n int64) {
 	for _, op := range g.Ops {
 		n += g.Work(op, nil).MACs
 	}
@@ -199,10 +197,7 @@ func (g *Graph) Finish() error {
 
 // sorted lists the operators behind those that they read from.
 func (g *Graph) sorted() ([]*Op, error) {
-	producer := make([]int, len(g.Tensors))
-	for i := range producer {
-		producer[i] = -1
-	}
+	producer := slices.Repeat([]int{-1}, len(g.Tensors))
 	for i, op := range g.Ops {
 		for _, o := range op.Outputs {
 			producer[o] = i
@@ -276,8 +271,7 @@ func Topological(n int, needs func(i int) []int, name func(i int) string) ([]int
 
 func (g *Graph) link() {
 	for _, t := range g.Tensors {
-		t.Producer = NoOp
-		t.Consumers = nil
+		t.Producer, t.Consumers = NoOp, nil
 	}
 	for i, op := range g.Ops {
 		op.ID = OpID(i)
@@ -341,8 +335,8 @@ func (g *Graph) Compact(keep func(*Op) bool) error {
 	tensors := g.Tensors[:0:0]
 	for i, t := range g.Tensors {
 		if used[i] {
-			renumber[i] = TensorID(len(tensors))
-			t.ID = renumber[i]
+			t.ID = TensorID(len(tensors))
+			renumber[i] = t.ID
 			tensors = append(tensors, t)
 		}
 	}
@@ -389,16 +383,14 @@ func (g *Graph) DropDead() error {
 }
 
 // KindCounts counts the operators of each kind, sorted by kind.
-func (g *Graph) KindCounts() []kindCount {
+func (g *Graph) KindCounts() (out []kindCount) {
 	m := map[Kind]int{}
 	for _, op := range g.Ops {
 		m[op.Kind]++
 	}
-	out := make([]kindCount, 0, len(m))
-	for k, n := range m {
-		out = append(out, kindCount{k, n})
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, kindCount{k, m[k]})
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Kind < out[j].Kind })
 	return out
 }
 

@@ -171,7 +171,7 @@ func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, 
 					}
 					b.Group = [2]int64{i, j}
 					if p.keep(&b, &w); p.fits(&b, &w) {
-						visit(b, p.time(&b, &w))
+						visit(b, p.time(&b, &w, math.Inf(1)))
 					}
 				}
 			}

@@ -283,11 +283,10 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 	}
 	// The first loads come before all that, the last results behind.
 	ends := 0.0
-	if p.LLB > 0 && p.RowsFrom == DDR {
-		ends += min(p.DDRLatency, p.L1Latency)
-	}
-	if p.LLB > 0 && p.ColumnsFrom == DDR {
-		ends += min(p.DDRLatency, p.L1Latency)
+	for _, from := range [2]Level{p.RowsFrom, p.ColumnsFrom} {
+		if p.LLB > 0 && from == DDR {
+			ends += min(p.DDRLatency, p.L1Latency)
+		}
 	}
 	if p.DDRLoads > 1 || p.L1Loads > 1 { // latencies of the two overlap
 		ends = min(ends, min(p.DDRLatency, p.L1Latency))
@@ -379,9 +378,8 @@ func Rules(p *Problem) ([]Blocks, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil,
-			fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
-				p.M, p.K, p.N, p.Data, p.Ring)
+		return nil, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d "+
+			"for weights", p.M, p.K, p.N, p.Data, p.Ring)
 	}
 	slices.SortFunc(all, compare)
 	var list []Blocks
@@ -491,19 +489,23 @@ func (r *ruler) try(b Blocks, w *work) {
 	if b.Keep == 0 { // what stays in part takes no turn of others
 		r.tried++
 	}
-	x := timed{b, r.p.time(&b, w)}
-	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
+	limit := timed{seconds: math.Inf(1)} // what gives way
+	k := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores })
+	if k < 0 && len(r.best) == ruleKept {
+		k = ruleKept - 1
+	}
+	if k >= 0 {
+		limit = r.best[k]
+	}
+	x := timed{b, r.p.time(&b, w, limit.seconds)}
+	if compare(x, limit) >= 0 {
 		return
 	}
-	if i := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores }); i >= 0 {
-		if compare(x, r.best[i]) >= 0 {
-			return
-		}
-		r.best = slices.Delete(r.best, i, i+1)
+	if k >= 0 {
+		r.best = slices.Delete(r.best, k, k+1)
 	}
 	i, _ := slices.BinarySearchFunc(r.best, x, compare)
 	r.best = slices.Insert(r.best, i, x)
-	r.best = r.best[:min(ruleKept, len(r.best))]
 }
 
 // coarse tries tiles for a division over cores: so many extents of rows and columns, the least floors ahead.
@@ -706,7 +708,7 @@ func (r *ruler) climb(x *timed) {
 		best := *x
 		r.p.neighbours(x.Blocks, func(b Blocks, w *work) {
 			if r.p.fits(&b, w) {
-				if y := (timed{b, r.p.time(&b, w)}); compare(y, best) < 0 {
+				if y := (timed{b, r.p.time(&b, w, best.seconds)}); compare(y, best) < 0 {
 					best = y
 				}
 			}

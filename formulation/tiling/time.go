@@ -1,17 +1,20 @@
 package tiling
 
 import (
+	"math"
+
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // work is a product on the busiest core in tiles: what does not depend on how they are bought.
 type work struct {
-	reps, m, n, k            int64 // of the core
-	cores, makers            int64 // all, and those that make results
-	tiles, columns, sums     int64 // of rows in all, of columns, of the reduction
-	rowTile, nTile, kTile    int64 // largest extents
-	rowElements, colElements int64 // of one tile
+	reps, m, n, k            int64   // of the core
+	cores, makers            int64   // all, and those that make results
+	tiles, columns, sums     int64   // of rows in all, of columns, of the reduction
+	rowTile, nTile, kTile    int64   // largest extents
+	rowElements, colElements int64   // of one tile
+	unit                     float64 // seconds of the matrix unit in a pass; 0: not known yet
 }
 
 // cut is the work of a tiling.
@@ -74,9 +77,7 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		if large(p.RowsFrom, rows) || large(p.ColumnsFrom, columns) {
 			return false
 		}
-		if p.gathered(b, w) > p.gatherable(b, w) && (b.Once || b.Group != [2]int64{1, 1}) {
-			return false
-		}
+		return p.gathered(b, w) <= p.gatherable(b, w) || !b.Once && b.Group == [2]int64{1, 1}
 	}
 	return true
 }
@@ -213,23 +214,26 @@ func loading(count, latency, flow float64, atATime int) float64 {
 // Time is the product's seconds in a tiling that fits, without the launch. See the package comment for the formula.
 func (p *Problem) Time(b *Blocks) float64 {
 	w := p.cut(b)
-	return p.time(b, &w)
+	return p.time(b, &w, math.Inf(1))
 }
 
-func (p *Problem) time(b *Blocks, w *work) float64 {
-	passes := float64(w.tiles * w.columns)
-	sums := float64(w.sums)
-	cycle := 1 / p.Clock
-
-	// The matrix unit: all passes, and the largest command.
-	share := float64(ceilDiv(w.cores, p.MatrixUnits))
-	blocks := float64(ceilDiv(w.n, p.Machine.Columns) * ceilDiv(w.k, p.Machine.Rows))
-	longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
-	lower := w.m / b.Rows
-	per := float64(longer)*p.block(lower+1) + float64(b.Rows-longer)*p.block(lower)
-	commands := float64(w.columns) * sums // for each tile of rows
-	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) *
-		share * cycle / passes
+// time is Time, or less than that where it is more than a limit, but more than the limit, too.
+func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
+	passes, sums, unit := float64(w.tiles*w.columns), float64(w.sums), w.unit
+	if unit == 0 { // all passes, and the largest command
+		share := float64(ceilDiv(w.cores, p.MatrixUnits))
+		blocks := float64(ceilDiv(w.n, p.Machine.Columns) * ceilDiv(w.k, p.Machine.Rows))
+		longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
+		lower := w.m / b.Rows
+		per := float64(longer)*p.block(lower+1) + float64(b.Rows-longer)*p.block(lower)
+		commands := float64(w.columns) * sums // for each tile of rows
+		unit = float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) *
+			share * (1 / p.Clock) / passes
+		w.unit = unit
+	}
+	if passes*unit > limit {
+		return passes * unit
+	}
 	unitStep := unit / sums
 
 	// Moves into the L1: of a tile of rows x reduction, of one of reduction x columns, of operands of the
@@ -372,6 +376,13 @@ func (p *Problem) time(b *Blocks, w *work) float64 {
 			llbBytes += passes * resultsAll
 		}
 	}
+	ddrAll := 0.0
+	if p.LLB > 0 {
+		ddrAll = firstRows*dRow + firstCols*dCol + passes*(dExtra+dStore)
+	}
+	if least := max(llbBytes/p.LLBRate, ddrAll-p.Head); least > limit {
+		return least
+	}
 	crowd := 1.0
 	latency, loads := p.L1Latency, p.L1Loads
 	if inBytes > 0 {
@@ -480,7 +491,6 @@ func (p *Problem) time(b *Blocks, w *work) float64 {
 		if b.ColumnsFirst {
 			inner, outer = tiles, columns
 		}
-		ddrAll := firstRows*dRow + firstCols*dCol + passes*(dExtra+dStore)
 		if p.RowsFrom == DDR {
 			start += p.DDRLatency + rowsAll*float64(b.Group[0])/rowsRate
 		}

@@ -369,7 +369,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	p := &tiling.Problem{Product: tiling.Product{Reps: dims.Reps, M: dims.M, N: dims.N, K: dims.K, Constant: constant,
 		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(1), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(1),
 		ResultBytes: g.Tensor(st.Output).DType.Bytes(1),
-		To:          levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums,
+		To:          levelOf[s.Values[st.Writes[0]].Level], Simple: float64(loops.Vector.Simple) / sums,
 		Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
 		Machine: *tiling.NewMachine(t.cost.Kind(st.Kind), loops.DType, g.Tensor(st.Output).DType)}
 	if anchor.Kind == "Conv" {
@@ -384,13 +384,13 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		r := &st.Reads[k]
 		v := &s.Values[r.Value]
 		lies = lies || v.Level == schedule.L1
-		level := levelOf(v.Level)
+		level := levelOf[v.Level]
 		if level == tiling.L1 && r.RemoteBytes > 0 && s.Spec.LLB == nil {
 			level = tiling.DDR // of other cores: they pass the stage and the core's link like tiles from above the L1s
 		}
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.RowsOperand:
-			p.RowsFrom, p.Exchanged = level, level != levelOf(v.Level)
+			p.RowsFrom, p.Exchanged = level, level != levelOf[v.Level]
 		case schedule.ColumnsOperand:
 			p.ColumnsFrom = level
 		default:
@@ -429,11 +429,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		p.Keep(st.Binding.At(reps).Cores(), lengths(out, rows), st.Binding.At(rows), lengths(out, columns[:1])[0],
 			st.Binding[columns[0]])
 	}
-	if p.LLB > 0 {
-		for v := range s.Near(i) {
-			if v.Level == schedule.LLB && v.Def <= i && i <= v.Last {
-				p.LLB -= schedule.Align(v.Bytes)
-			}
+	for v := range s.Near(i) {
+		if v.Level == schedule.LLB && v.Def <= i && i <= v.Last {
+			p.LLB -= schedule.Align(v.Bytes)
 		}
 	}
 	return p, true
@@ -473,9 +471,7 @@ func (t *tiler) rows(st *schedule.Step, products int64, row int) (reps, rows []i
 	return reps, rows
 }
 
-func levelOf(l schedule.Level) tiling.Level {
-	return [...]tiling.Level{schedule.L1: tiling.L1, schedule.LLB: tiling.LLB, schedule.DDR: tiling.DDR}[l]
-}
+var levelOf = [...]tiling.Level{schedule.L1: tiling.L1, schedule.LLB: tiling.LLB, schedule.DDR: tiling.DDR}
 
 // nest is a tiling as a nest of a step.
 func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *schedule.Nest {
