@@ -12,7 +12,7 @@ func Keys(d *scheduler.Draft) ([]string, error) {
 	keys := make([]string, len(d.Steps))
 	for i := range keys {
 		if p, ok := t.problem(i); ok && d.Steps[i].Nest == nil {
-			keys[i] = t.key(i, t.product(i, p))
+			keys[i] = t.key(i, t.product(i, p), t.room, p.Shared)
 		}
 	}
 	return keys, nil

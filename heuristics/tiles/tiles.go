@@ -52,7 +52,8 @@ type tiler struct {
 	same  scheduler.Key // and the choices of nests
 	cost  *cost.Model   // of a machine of the clusters that have work
 
-	inPlace bool // products with values in the L1, too
+	inPlace bool  // products with values in the L1, too
+	room    int64 // of the product at hand, see [schedule.Schedule.Room]
 }
 
 // rules has the tilings that the rule gives for products by the formulas' costs, by all that they depend on, of all
@@ -105,7 +106,7 @@ func (t *tiler) step(ctx context.Context, i int) error {
 		return nil
 	}
 	product := t.product(i, p)
-	key := t.key(i, product)
+	key := t.key(i, product, t.room, p.Shared)
 	known, there := t.known.Nests.Load(key)
 	if !there {
 		n, err := t.choose(ctx, i, p, t.rule(p, product))
@@ -141,7 +142,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 	}
 	var b scheduler.Key
 	b.Text(s.AttentionKey(i))
-	key := t.key(i, b)
+	key := t.key(i, b, s.Room(i), s.Shared(i))
 	known, there := t.known.Nests.Load(key)
 	if !there {
 		var best *schedule.Nest
@@ -180,8 +181,7 @@ func (t *tiler) attention(ctx context.Context, i int) error {
 
 // product has all that the rule depends on.
 func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
-	s := t.d.Schedule
-	st := &s.Steps[i]
+	s, st := t.d.Schedule, &t.d.Steps[i]
 	var b scheduler.Key
 	b.Add(int64(st.Kind))
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
@@ -213,11 +213,11 @@ func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
 }
 
 // key has all that the choice for a step depends on.
-func (t *tiler) key(i int, product scheduler.Key) string {
+func (t *tiler) key(i int, product scheduler.Key, room, shared int64) string {
 	s := t.d.Schedule
 	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
 	b := append(slices.Clone(t.same), product...)
-	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i), s.Shared(i))
+	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, room, shared)
 	for _, id := range layer.Ops {
 		b.Text(string(s.Graph.Op(id).Kind))
 	}
@@ -415,9 +415,9 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	if p.LLB > 0 && t.d.Lower.Prefetch {
 		p.Head = s.Spec.LaunchSeconds
 	}
-	room := s.WeightRoom
-	p.Ring, p.Home = room.RingBytes(s.Spec), room.HomeBytes(s.Spec)
-	p.Data, p.Shared, p.Most = min(room.DataBytes(s.Spec), s.Room(i)), s.Shared(i), mostProducts
+	t.room = s.Room(i)
+	p.Ring, p.Home = s.WeightRoom.RingBytes(s.Spec), s.WeightRoom.HomeBytes(s.Spec)
+	p.Data, p.Shared, p.Most = min(s.WeightRoom.DataBytes(s.Spec), t.room), s.Shared(i), mostProducts
 	reps, rows := t.rows(st, p.Reps, row)
 	if !lies {
 		p.Divide(lengths(out, rows), []int64{out[layout[len(layout)-row]].Len()}, p.Cores)
