@@ -364,12 +364,13 @@ func Rules(p *Problem) ([]Blocks, error) {
 		if deep[0] == 1 && len(all) > 0 {
 			break
 		}
+		splits := p.splits(deep)
 		for _, shared := range slices.Compact([]int64{0, p.Shared}) { // nor those with the machine's ring
 			for _, frugal := range [...]bool{true, false} { // nor those that take more of the LLB and L1
 				own := *p
 				own.Shared, own.frugal, own.known = shared, frugal, known
 				r := ruler{p: &own, limit: limit}
-				r.search(deep)
+				r.search(splits)
 				all = append(all, r.best...)
 				for _, x := range r.best {
 					limit = min(limit, x.seconds)
@@ -391,9 +392,9 @@ func Rules(p *Problem) ([]Blocks, error) {
 	return slices.Compact(list), nil
 }
 
-// search finds the best few tilings that divide the reduction over so many cores.
-func (r *ruler) search(slicings []int64) {
-	for _, s := range r.p.splits(slicings) {
+// search finds the best few tilings for some divisions over cores, the most hopeful ahead.
+func (r *ruler) search(splits []split) {
+	for _, s := range splits {
 		if r.tried > ruleTimes || s.hope >= 2*r.limit {
 			break
 		}
@@ -489,8 +490,7 @@ func (r *ruler) try(b Blocks, w *work) {
 	if b.Keep == 0 { // what stays in part takes no turn of others
 		r.tried++
 	}
-	limit := timed{seconds: math.Inf(1)} // what gives way
-	k := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores })
+	limit, k := timed{seconds: math.Inf(1)}, slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores })
 	if k < 0 && len(r.best) == ruleKept {
 		k = ruleKept - 1
 	}
