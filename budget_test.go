@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_275
+const total = 128_254
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_265
+const core = 100_244
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -82,11 +82,11 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         297,
-	"scheduler":                       7985,
+	"scheduler":                       7994,
 	"scheduler/answers":               1266,
 	"scheduler/explain":               871,
 	"scheduler/picture":               191,
-	"scheduler/search":                2297,
+	"scheduler/search":                2267,
 	"systems":                         50,
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,

@@ -61,3 +61,12 @@ func (w *Problem) GraphOf(p *Decisions) (*model.Graph, error) {
 	}
 	return w.tiles.form(graphForm{g, w.Spec, w.opt.Lines, p.Form()})
 }
+
+// Release lets go of what is remembered of steps, and of the memories in which programs were made: those of other
+// starts are of no use to a search, and may be many times as large as its own.
+func (w *Problem) Release() {
+	w.tiles.memos.Clear()
+	w.tiles.mu.Lock()
+	defer w.tiles.mu.Unlock()
+	w.tiles.free = nil
+}

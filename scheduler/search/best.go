@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -58,7 +60,7 @@ type Found struct {
 	// Options.Chunk is; nil if it can't be had, or the search ended before it.
 	Greedy *scheduler.Result
 	// Starts are the recipes' results that the search began with, each at its best chunk. Those that take hopeless
-	// times as long as others of their chunk are left out.
+	// times as long as others of their chunk, or hopelessAll times as long as the default, are left out.
 	Starts []Start
 	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
 	Evaluations int
@@ -156,13 +158,14 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{w: w, from: from, known: known, opt: opt, began: began, until: until, found: &Found{},
+	s := &seeker{w: w, from: from, opt: opt, began: began, until: until, found: &Found{},
 		ended: map[ending]bool{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
-	err = s.all(limited, chunks)
 	if known != nil {
+		s.known = known.Sim.TotalPs
 		s.offer(known, nil, recipes.Default)
 	}
+	err = s.all(limited, chunks)
 	s.found.Unended = s.unended(chunks)
 	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
 	if !s.begun || other {
@@ -256,7 +259,7 @@ func whole(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 type seeker struct {
 	w       *scheduler.Problem
 	from    *scheduler.Result // to go on from; nil: none
-	known   *scheduler.Result // of the default; nil: not asked for, or there is none
+	known   int64             // picoseconds of the default; 0: not asked for, or there is none
 	opt     BestOptions
 	began   time.Time
 	until   time.Time // zero: no limit
@@ -330,6 +333,9 @@ func (s *seeker) begins(x startAt) error {
 	key := family{x.Chunk, g, x.Tiled()}
 	if best := s.starts[key]; err == nil && (best.Decisions == nil || x.Score < best.Score) {
 		s.starts[key] = x
+	}
+	if r := s.found.Result; r != nil && s.found.decisions == nil && x.Score == s.score(r) {
+		s.found.decisions = x.Decisions // of the default, which had none
 	}
 	return err
 }
@@ -446,18 +452,24 @@ func (s *seeker) run(ctx context.Context, x *beginning, i int, f *first) {
 		return
 	}
 	var limit func() int64
-	if f != nil && f.start != i && !s.reference(x) {
+	if f != nil && !s.reference(x) {
 		limit = func() int64 {
+			if f.start == i {
+				return hopelessAll * s.known
+			}
 			<-f.ended
-			return int64(hopeless * float64(f.ps))
+			return min(int64(hopeless*float64(f.ps)), s.most())
 		}
 	}
 	x.made, x.Outline, x.err = s.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk, limit)
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
 	if f != nil && f.start == i && x.err == nil {
-		f.ps = x.Ps
+		f.ps = min(x.Ps, s.most())
 	}
 }
+
+// most is the time in picoseconds above which a start is given up whatever others of its chunk take.
+func (s *seeker) most() int64 { return cmp.Or(hopelessAll*s.known, math.MaxInt64) }
 
 // startAll simulates recipes at some chunks, as many at a time as there are threads. At a time, enough, if that is not
 // zero, it leaves out what has not ended, unless there is nothing else; all says that it has left out none.
@@ -750,8 +762,9 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 		s.begun, stages[k] = all, nil
 	}
-	if s.from == nil && s.known != nil && (s.found.Result == nil || s.known.Sim.TotalPs < s.found.Sim.TotalPs) {
-		s.from = s.known
+	if s.from == nil && !slices.ContainsFunc(slices.Collect(maps.Values(s.starts)),
+		func(x startAt) bool { return s.known == 0 || x.Ps <= s.known }) {
+		s.from = s.found.Result
 	}
 	if s.from != nil {
 		if err := s.startFrom(ctx, chunks); err != nil {
@@ -770,6 +783,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	slices.SortStableFunc(promising, func(a, b int64) int {
 		return cmp.Compare(s.promise(a, s.bestAt(a).Score), s.promise(b, s.bestAt(b).Score))
 	})
+	s.w.Release()
 	best, err := s.search(ctx, promising)
 	if err != nil {
 		return err
@@ -856,14 +870,16 @@ func (s *seeker) budget(first startAt) budget {
 	return b
 }
 
-// searched is the number of starts searched at first, none of which is so many times slower than the best of its chunk.
+// searched is the number of starts searched at first, none of which is so many times slower than the best of its chunk,
+// or than the default.
 const (
-	searched = 6
-	hopeless = 1.5
+	searched    = 6
+	hopeless    = 1.5
+	hopelessAll = 2
 )
 
-// roundShare is the share of the evaluations that goes into each round of halving.
-const roundShare = 0.1
+// halvingShare is the share of the evaluations that goes into the rounds of halving, each as much as the others.
+const halvingShare = 0.5
 
 // search improves the starts of some chunks, the best first: a share of the evaluations goes to
 // all of them alike, then the worse half goes, and so on, until one is left, which has the rest
@@ -893,17 +909,20 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 	for i, x := range starts {
 		list = append(list, &searcher{seeker: s, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
 	}
-	before := s.found.Evaluations
+	before, rounds := s.found.Evaluations, bits.Len(uint(len(list)-1))
 	for len(list) > 1 {
 		for _, x := range list {
-			if err := x.improve(ctx, all.part(roundShare/float64(len(list)))); err != nil {
+			if err := x.improve(ctx, all.part(halvingShare/float64(rounds*len(list)))); err != nil {
 				return nil, err
 			}
 		}
 		slices.SortStableFunc(list, func(a, b *searcher) int {
 			return cmp.Compare(s.promise(a.best.Chunk, a.best.Score), s.promise(b.best.Chunk, b.best.Score))
 		})
-		list = list[:(len(list)+1)/2]
+		kept := (len(list) + 1) / 2
+		clear(list[kept:])
+		list = list[:kept]
+		s.w.Release()
 	}
 	return list[0], list[0].improve(ctx, all.rest(s.found.Evaluations-before))
 }

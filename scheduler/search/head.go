@@ -136,7 +136,8 @@ func (s *searcher) repeat(head []span) (spans []span, from []int) {
 	return nil, nil
 }
 
-// headShare is the share of a budget that goes to the head.
+// headShare is the share of a cycle that goes to the head at first; each time that the head has found nothing better
+// for the network, it is halved.
 const headShare = 0.5
 
 // blocks searches the head and takes what it finds for the whole. false: no blocks are repeated.

@@ -15,7 +15,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
@@ -142,7 +141,7 @@ const (
 	headSettings        = 400
 )
 
-// improve proposes groups for half of a budget and makes moves for the rest.
+// improve goes on in the head, proposes groups and makes moves, in turn, until a budget is spent.
 func (s *searcher) improve(ctx context.Context, b budget) error {
 	if s.g == nil {
 		if err := s.begin(ctx); err != nil {
@@ -163,15 +162,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 			return err
 		}
 	}
-	groups := 0.5
-	if found, err := s.blocks(ctx, b.rest(s.found.Evaluations-before).part(headShare)); err != nil {
-		return err
-	} else if found {
-		groups = 0.1
-	}
-	if err := settings(); err != nil {
-		return err
-	}
+	blocks := headShare
 	// A large budget goes round several times: what is best is left for other groups, from which
 	// moves lead to other places.
 	for again := 0; ; again++ {
@@ -187,8 +178,21 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 			share = 1 / float64(max(1, cycles-again))
 		}
 		now := left.part(share)
-		began := s.found.Evaluations
-		other, err := s.proposals(ctx, now, groups)
+		began, score, groups := s.found.Evaluations, s.best.Score, 0.5
+		if found, err := s.blocks(ctx, now.part(blocks)); err != nil {
+			return err
+		} else if found {
+			groups = 0.1
+		}
+		if blocks /= 2; s.best.Score < score {
+			blocks = headShare
+		}
+		untuned := s.found.Evaluations
+		if err := settings(); err != nil {
+			return err
+		}
+		began += s.found.Evaluations - untuned
+		other, err := s.proposals(ctx, now.rest(s.found.Evaluations-began), groups)
 		if err != nil {
 			return err
 		}
@@ -486,7 +490,6 @@ var groupMoves = []change{
 	{"merge", 2, (*searcher).moveMerge},
 	{"cut", 2, (*searcher).moveCut},
 	{"shift", 2, (*searcher).moveShift},
-	{"divide", 2, (*searcher).moveDivide},
 	{"factor", 2, (*searcher).moveFactor},
 	{"groups", 2, (*searcher).moveGroups},
 	{"copy", 2, (*searcher).moveCopy},
@@ -639,59 +642,6 @@ func (s *searcher) moveShift() (candidate, bool) {
 		return candidate{}, false
 	}
 	return s.rewrite(k, 2, end, b.hi-a.lo)
-}
-
-// moveDivide makes several groups of one, with about as many weights each, that are split as it
-// was, or less often: each loads its weights for all its instances, one after the other.
-func (s *searcher) moveDivide() (candidate, bool) {
-	k := s.site.Place(len(s.at.spans))
-	x := s.at.spans[k]
-	parts := 2 + s.rng.IntN(4)
-	if x.hi-x.lo < parts {
-		return candidate{}, false
-	}
-	info := x.split
-	if info.Factor%2 == 0 && s.rng.IntN(2) == 0 {
-		info.Factor /= 2
-	}
-	weights := make([]float64, x.hi-x.lo) // of the atoms up to each one, and a little for each
-	sum := 0.0
-	for i := range weights {
-		for _, id := range s.g.net.Operators(s.g.seq[x.lo+i : x.lo+i+1]) {
-			for _, t := range s.at.Schedule.Graph.Op(id).Inputs {
-				if tensor := s.at.Schedule.Graph.Tensor(t); tensor.Role == model.Constant {
-					sum += float64(tensor.Bytes())
-				}
-			}
-		}
-		sum++
-		weights[i] = sum
-	}
-	var ends []int
-	for i := range weights {
-		if n := len(ends); n+1 < parts && weights[i] >= sum*float64(n+1)/float64(parts) && i+1 < len(weights) {
-			ends = append(ends, i+1)
-		}
-	}
-	ends = append(ends, len(weights))
-	infos := make([]schedule.SplitInfo, len(ends))
-	from := 0
-	for j, end := range ends {
-		g := s.g.group(x.lo+from, x.lo+end)
-		if g == nil {
-			return candidate{}, false
-		}
-		from = end
-		infos[j] = s.draw(g, schedule.SplitInfo{})
-		if y, ok := s.splitLike(g, info); ok {
-			infos[j] = y
-		}
-	}
-	c, ok := s.replace(k, 1, ends, infos)
-	if ok && s.rng.IntN(2) == 0 {
-		c.Decisions = c.Ordered(graphturbo.BreadthFirst())
-	}
-	return c, ok
 }
 
 // splitLike is a way to split a group along a dimension of the kind and in the factor of

@@ -75,7 +75,7 @@ func TestDecidedNames(t *testing.T) {
 		}
 		x.moveFrom(x.best)
 		times, again := map[[sha256.Size]byte]int64{}, 0
-		for range 80 {
+		for range 120 {
 			m, ok := x.moves[x.pick()].make(x)
 			if !ok {
 				continue
