@@ -34,10 +34,7 @@ type Memory struct {
 }
 
 // The most plans and tiles that are remembered from program to program.
-const (
-	maxPlans = 1 << 13
-	maxTiles = 1 << 16
-)
+const maxPlans, maxTiles = 1 << 13, 1 << 16
 
 // A planKey has all that the plan of a step by rule follows from, or else the work of its layer.
 type planKey struct {
@@ -71,10 +68,13 @@ func (m *Memory) keyOf(s *schedule.Schedule, st *schedule.Step, on *cost.Model, 
 
 // plan is a copy of what is remembered, which lives as long as the program.
 func (m *Memory) plan(key planKey) (lp *layerPlan, known bool) {
-	if key.rows == 0 || m.plans[key] == nil {
+	if key.rows > 0 {
+		lp, known = m.plans[key]
+	}
+	if !known {
 		return &layerPlan{}, false
 	}
-	return m.planned.put(*m.plans[key]), true
+	return m.planned.put(*lp), true
 }
 
 // keep remembers a plan.

@@ -132,13 +132,14 @@ func (e *emitter) ended() error {
 func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	for i := range e.requests {
 		if r := &e.requests[i]; q == r.queue && len(r.slots) > 0 && c.DurationPs > 0 {
-			slot := &r.slots[r.next]
-			ask := e.append(r.first+r.next, &isa.Command{Kind: c.Kind, DurationPs: c.DurationPs},
-				append(deps, []int32{*slot})...)
+			slot, all := &r.slots[r.next], [8][]int32{{r.slots[r.next]}} // append and copy let lists escape
+			for i := range deps {
+				all[i+1] = deps[i]
+			}
+			ask := e.append(r.first+r.next, &isa.Command{Kind: c.Kind, DurationPs: c.DurationPs}, all[:len(deps)+1]...)
 			e.cmds.mark(ask).asks = true
-			e.cmds.at(ask).Task = 0
-			c.DurationPs, deps = 0, [][]int32{{ask}}
-			*slot = e.append(q, &c, deps...)
+			e.cmds.at(ask).Task, c.DurationPs = 0, 0
+			*slot = e.append(q, &c, []int32{ask})
 			r.next = (r.next + 1) % len(r.slots)
 			return *slot
 		}
@@ -514,15 +515,12 @@ func (e *emitter) present(s *schedule.Schedule, values []valueState) {
 
 // releaseDead gives the LLB pages of values back that no step from step on reads.
 func (e *emitter) releaseDead(step int) {
-	kept := e.inLLB[:0]
-	for _, v := range e.inLLB {
+	e.inLLB = slices.DeleteFunc(e.inLLB, func(v llbValue) bool {
 		if v.last < step {
 			e.pages.unclaim(v.place.lo, v.place.hi, v.place.lasts)
-		} else {
-			kept = append(kept, v)
 		}
-	}
-	e.inLLB = kept
+		return v.last < step
+	})
 }
 
 // flush appends the cluster's commands and buffers to the program.

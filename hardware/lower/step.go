@@ -241,11 +241,10 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		}
 		l.ins = append(l.ins, in)
 	}
+	l.writes = slices.Grow(l.writes, len(st.Writes))
 	for i, w := range st.Writes {
 		v := &s.Values[w]
 		l.writes = append(l.writes, outgoing{val: v, operand: int32(i), output: s.Graph.IsOutput(v.Tensor)})
-	}
-	for i := range l.writes {
 		l.outs = append(l.outs, &l.writes[i])
 	}
 }
@@ -561,7 +560,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 // if the layer has a product, and the vector work behind it. ahead: the first weights are there.
 func (l *lowering) products(t, from, to, place int64, ahead bool) {
 	lp, k := l.lp, int64(l.lp.kTiles)
-	var done, left []int32
+	done, left := l.mem.numbers.take(longList), l.mem.numbers.take(longList)
 	free, last := l.drained[place], int32(-1)
 	// behind runs the vector work attached to the loop that ends, and the stores.
 	behind := func(a schedule.Attach, i, n int64, tile int32) {

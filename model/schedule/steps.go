@@ -15,7 +15,11 @@ import (
 // instance bindings. Values are wanted at level want (L1: at their instance's scope if they leave it), network inputs
 // in the DDR, and so are network outputs but for those of which KeepOutputs speaks. If ctx ends, it returns its error.
 func (s *Schedule) BuildSteps(ctx context.Context, want Level) error {
-	b := Builders(want, s)[0]
+	b, n := Builders(want, s)[0], 0
+	for _, id := range s.Order {
+		n += len(s.Layers[s.Instances.Instances[id].Group])
+	}
+	s.Steps, s.Values = make([]Step, 0, n), slices.Grow(s.Values, n)
 	for _, id := range s.Order {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -176,11 +180,7 @@ func (b *StepBuilder) step(index int) error {
 // recall is build, of a step that may have been built before.
 func (b *StepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
 	key := b.stepKey(layer, st, sources)
-	var all []int
-	for _, list := range sources {
-		all = append(all, list...)
-	}
-	built := false
+	all, built := slices.Concat(sources...), false
 	old := recalled(b.Memo, b.Memo.steps, key, memoSize, func() *known {
 		built = true
 		b.build(layer, st, sources)
