@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_254
+const total = 128_251
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -54,7 +54,7 @@ var budget = map[string]int{
 	"hardware/chips":                  199,
 	"hardware/cost":                   565,
 	"hardware/isa":                    740,
-	"hardware/lower":                  6361,
+	"hardware/lower":                  6358,
 	"hardware/sim":                    3001,
 	"heuristics/astitch":              822,
 	"heuristics/graphturbo":           2563,
