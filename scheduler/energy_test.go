@@ -167,3 +167,21 @@ func TestBestObjectives(t *testing.T) {
 		}
 	}
 }
+
+// By any objective, `best` is not worse than the default, here one that no recipe begins with: layers over clusters.
+func TestBestIsTheDefaultAtLeast(t *testing.T) {
+	net, chip := open(t, "alexnet"), load(t, "stcp920")
+	tiled, err := recipes.Lookup(recipes.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := scheduler.Run(t.Context(), net, chip, 4, tiled, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := search.Best(t.Context(), net, chip, 4,
+		search.BestOptions{Recipes: []scheduler.Recipe{tiled}, Evaluations: 1, Objective: search.ByEnergy})
+	if err != nil || found.Joules() > own.Joules() {
+		t.Errorf("%v, %v: %v J by the default", found, err, own.Joules())
+	}
+}

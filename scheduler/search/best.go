@@ -197,7 +197,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.Network, machine *hardware.Spec,
 	batch int64) (from, known *scheduler.Result, err error) {
 	named := func(r scheduler.Recipe) bool { return r.Name == recipes.Default }
-	if o.Start != nil || !o.Objective.byLatency() || o.Recipes != nil && !slices.ContainsFunc(o.Recipes, named) {
+	if o.Start != nil || o.Recipes != nil && !slices.ContainsFunc(o.Recipes, named) {
 		return o.Start, nil, nil
 	}
 	r, err := recipes.Lookup(recipes.Default)
@@ -763,7 +763,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		s.begun, stages[k] = all, nil
 	}
 	if s.from == nil && !slices.ContainsFunc(slices.Collect(maps.Values(s.starts)),
-		func(x startAt) bool { return s.known == 0 || x.Ps <= s.known }) {
+		func(x startAt) bool { return s.found.Result == nil || x.Score <= s.score(s.found.Result) }) {
 		s.from = s.found.Result
 	}
 	if s.from != nil {
