@@ -335,9 +335,8 @@ func (g *Graph) Compact(keep func(*Op) bool) error {
 	tensors := g.Tensors[:0:0]
 	for i, t := range g.Tensors {
 		if used[i] {
-			t.ID = TensorID(len(tensors))
+			t.ID, tensors = TensorID(len(tensors)), append(tensors, t)
 			renumber[i] = t.ID
-			tensors = append(tensors, t)
 		}
 	}
 	// New slices: a caller may have let two operators share one.

@@ -17,6 +17,8 @@ import (
 const (
 	// headBlocks is the least number of equal blocks on which recipes compete for a network that has more.
 	headBlocks = 3
+	// manyBlocks is the least number where a network ends with one: what is in front of fewer weighs too much in the head.
+	manyBlocks = 64
 	// finalists is how many of them are tried on twice as many blocks, and nearest how many times as long as the fastest
 	// they may take before.
 	finalists = 4
@@ -36,7 +38,8 @@ func (t *tuner) head(size int64) (blocks, of int, err error) {
 		room += int64(t.spec.LLB.SizeBytes)
 	}
 	r := simplify.Repeated(g)
-	little := func(blocks int) bool { return 2*(r.Times-blocks)*r.Period < len(g.Ops) } // is left out
+	ends := r.From+r.Times*r.Period == len(g.Ops) && r.Times < manyBlocks
+	little := func(blocks int) bool { return ends || 2*(r.Times-blocks)*r.Period < len(g.Ops) } // is left out
 	blocks = headBlocks + sort.Search(r.Times, func(more int) bool {
 		if little(headBlocks + more) {
 			return true

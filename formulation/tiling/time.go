@@ -74,10 +74,8 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		rows, columns := p.far(b, w)
 		pages := p.LLB / p.Page
 		large := func(from Level, bytes int64) bool { return from == DDR && ceilDiv(bytes, p.Page) > pages/4 }
-		if large(p.RowsFrom, rows) || large(p.ColumnsFrom, columns) {
-			return false
-		}
-		return p.gathered(b, w) <= p.gatherable(b, w) || !b.Once && b.Group == [2]int64{1, 1}
+		return !large(p.RowsFrom, rows) && !large(p.ColumnsFrom, columns) &&
+			(p.gathered(b, w) <= p.gatherable(b, w) || !b.Once && b.Group == [2]int64{1, 1})
 	}
 	return true
 }
