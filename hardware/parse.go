@@ -120,7 +120,7 @@ var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 // document reads the only document of the file; nil if it can't be read.
 func (d *decoder) document(data []byte) *yaml.Node {
 	if line := badText(data); line > 0 {
-		d.add(line, "", "not a text file in UTF-8")
+		d.add(line, "", problem("bytes that are not text in UTF-8", "the YAML of an accelerator"))
 		return nil
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))

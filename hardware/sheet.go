@@ -149,8 +149,7 @@ func (s *Spec) Sheet() *Sheet {
 		c := sheetCores{Name: t.Name, Count: t.Count, HasL1: t.HasL1, Runs: t.Runs}
 		for _, u := range t.Units {
 			x := sheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes,
-				FillCycles: u.FillCycles,
-				ClockHz:    u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight, Waits: u.Synchronous}
+				FillCycles: u.FillCycles, ClockHz: u.ClockHz, Least: u.LeastCycles, InFlight: u.InFlight, Waits: u.Synchronous}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue

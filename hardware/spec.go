@@ -437,7 +437,7 @@ func (s *Spec) Describe() string {
 	}
 	line("clock", "%s", formatSI(s.ClockHz, "Hz"))
 	if s.LoadClockHz > 0 {
-		line("load", "matrix units at %s", formatSI(s.LoadClockHz, "Hz"))
+		line("under load", "matrix units at %s", formatSI(s.LoadClockHz, "Hz"))
 	}
 	line("clusters", "%d, each with:", s.Clusters)
 	for _, t := range s.CoreTypes {

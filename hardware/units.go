@@ -211,8 +211,8 @@ func formatSeconds(v float64) string {
 		per  float64
 	}{{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}} {
 		if math.Abs(v)*p.per >= 1 {
-			return fmt.Sprintf("%.6g%s", v*p.per, p.name)
+			return fmt.Sprintf("%.4g%s", v*p.per, p.name)
 		}
 	}
-	return fmt.Sprintf("%.6gns", v*1e9)
+	return fmt.Sprintf("%.4gns", v*1e9)
 }

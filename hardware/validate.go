@@ -22,7 +22,7 @@ const (
 	minClock     float64 = 1e6
 	maxClock     float64 = 1e11
 	minBandwidth float64 = 1e6
-	maxBandwidth float64 = 1e18
+	maxBandwidth float64 = 2e15 // below what package sim counts
 	maxSeconds   float64 = 1
 	minRate      float64 = 1e-3
 	maxRate      float64 = 1e6

@@ -94,16 +94,14 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 		k, v := in[2*i+1].Shape, in[2*i+2].Shape
 		if n < 3 || len(k) != n || len(v) != n {
 			return nil, fmt.Errorf(
-				"queries %v, keys %v and values %v, expected three dimensions or more, as many of each",
-				q, k, v)
+				"queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q, k, v)
 		}
 		dim := keyDim(op, n)
 		keys, depth := k[dim], k[2*n-3-dim]
 		if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) ||
 			!slices.Equal(q[:n-3], v[:n-3]) {
 			return nil, fmt.Errorf(
-				"queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys",
-				q, k, v, a.Group)
+				"queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k, v, a.Group)
 		}
 		if depth != q[n-1] || keys != v[n-2] {
 			return nil, fmt.Errorf(

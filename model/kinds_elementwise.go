@@ -50,9 +50,8 @@ func registerElementwise() {
 		minIn: 5, maxIn: 5, infer: inferBatchNorm, access: batchNormAccess, vector: simple(2)})
 	register(&KindInfo{Kind: "Cast", Class: ElementwiseClass, Doc: "to the element type numbered in Axis",
 		minIn: 1, maxIn: 1,
-		infer:  inferCast,
-		dtype:  typeInAxis,
-		access: elementwiseAccess, vector: simple(1)})
+		infer: inferCast,
+		dtype: typeInAxis, access: elementwiseAccess, vector: simple(1)})
 	for _, b := range []struct {
 		kind Kind
 		doc  string
@@ -81,8 +80,7 @@ func registerElementwise() {
 	} {
 		register(&KindInfo{Kind: k.kind, Class: ElementwiseClass, Doc: k.doc, minIn: 1, maxIn: 3,
 			infer:  inferQuantize,
-			access: quantizeAccess,
-			dtype:  typeInAxis, vector: simple(k.simple)})
+			access: quantizeAccess, dtype: typeInAxis, vector: simple(k.simple)})
 	}
 }
 

@@ -225,8 +225,12 @@ func inferConv(op *Op, in []*Tensor) ([]Shape, error) {
 		return nil, fmt.Errorf("bias %v, expected [%d]", in[2].Shape, w[0])
 	}
 	s := Shape{x[0], w[0]}
-	for i := 0; i < n; i++ {
-		s = append(s, windowExtent(x[2+i], w[2+i], a.Strides[i], a.Dilations[i], a.Pads[i]+a.Pads[i+n], false))
+	for i := range n {
+		pads := a.Pads[i] + a.Pads[i+n]
+		if s = append(s, windowExtent(x[2+i], w[2+i], a.Strides[i], a.Dilations[i], pads, false)); s[2+i] == 0 {
+			return nil, fmt.Errorf("kernel %d is larger than the input, %d with %d of padding", (w[2+i]-1)*a.Dilations[i]+1,
+				x[2+i], pads)
+		}
 	}
 	return []Shape{s}, nil
 }

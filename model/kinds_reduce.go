@@ -30,8 +30,7 @@ func registerReductions() {
 	for _, k := range []Kind{"MaxPool", "AveragePool"} {
 		register(&KindInfo{Kind: k, Class: ReductionClass, Doc: "window reduction", minIn: 1, maxIn: 1,
 			infer:  inferPool,
-			access: poolAccess,
-			vector: poolWork})
+			access: poolAccess, vector: poolWork})
 	}
 	for _, k := range []Kind{"GlobalAveragePool", "GlobalMaxPool"} {
 		register(&KindInfo{Kind: k, Class: ReductionClass, Doc: "reduction over all spatial dimensions", minIn: 1, maxIn: 1,
@@ -42,8 +41,7 @@ func registerReductions() {
 	for _, k := range []Kind{"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"} {
 		register(&KindInfo{Kind: k, Class: ReductionClass, Doc: "reduction over Axes", minIn: 1, maxIn: 1,
 			infer:  inferReduce,
-			access: reduceAccess,
-			vector: reduceWork})
+			access: reduceAccess, vector: reduceWork})
 	}
 
 	register(&KindInfo{Kind: "RMSNorm", Class: ReductionClass,
@@ -55,20 +53,17 @@ func registerReductions() {
 		Doc: "normalisation over the positions and the channels of a group; inputs X [N,C,spatial], optional scale and bias [C]", minIn: 1, maxIn: 3,
 		infer:      inferGroupNorm,
 		access:     groupNormAccess,
-		sequential: groupNormSequential,
-		vector:     simple(7)})
+		sequential: groupNormSequential, vector: simple(7)})
 
 	register(&KindInfo{Kind: "ArgMax", Class: ReductionClass, Doc: "position of the largest element along Axes[0]",
 		minIn: 1, maxIn: 1,
 		infer:  inferArgMax,
 		access: reduceAccess,
-		dtype:  func(*Op, []*Tensor) DType { return I64 },
-		vector: argMaxWork})
+		dtype:  func(*Op, []*Tensor) DType { return I64 }, vector: argMaxWork})
 	register(&KindInfo{Kind: "CumSum", Class: ReductionClass, Doc: "running sum along Axis", minIn: 1, maxIn: 1,
 		infer:      inferCumSum,
 		access:     func(op *Op, in []*Tensor, out Shape, _, _ int) []Access { return fullAlong(out, op.Attr.Axis) },
-		sequential: alongAxis,
-		vector:     simple(1)})
+		sequential: alongAxis, vector: simple(1)})
 	register(&KindInfo{Kind: "TopK", Class: ReductionClass,
 		Doc: "the Splits[0] largest elements along Axis, and their positions", minIn: 1, maxIn: 1,
 		infer:      inferTopK,
@@ -83,8 +78,7 @@ func registerReductions() {
 	register(&KindInfo{Kind: "Unknown", Class: ReductionClass,
 		Doc: "an operator without a description: shape in Shape, element type numbered in Axis", minIn: 0, maxIn: -1,
 		infer:  inferUnknown,
-		access: unknownAccess,
-		dtype:  typeInAxis, vector: simple(1)})
+		access: unknownAccess, dtype: typeInAxis, vector: simple(1)})
 }
 
 func inferLayerNorm(op *Op, in []*Tensor) ([]Shape, error) {

@@ -47,7 +47,7 @@ func TestInfer(t *testing.T) {
 		{"one spatial dimension", "Conv", Attr{Strides: []int64{2}, Dilations: []int64{1}, Pads: []int64{0, 1}, Group: 1},
 			[]Shape{{1, 2, 6}, {3, 2, 3}}, []Shape{{1, 3, 3}}},
 		{"kernel larger than the input", "Conv", conv(1, 1, 0, 1), []Shape{{1, 8, 2, 2}, {16, 8, 3, 3}},
-			"is 0, expected a positive extent"},
+			"kernel 3 is larger than the input, 2 with 0 of padding"},
 		{"channels", "Conv", conv(1, 1, 0, 1), []Shape{image, {16, 4, 3, 3}}, "do not fit 1 groups"},
 		{"groups that do not divide", "Conv", conv(1, 1, 0, 4), []Shape{image, {10, 2, 3, 3}}, "do not fit 4 groups"},
 		{"no group", "Conv", conv(1, 1, 0, 0), []Shape{image, {16, 8, 3, 3}}, "do not fit 0 groups"},

@@ -37,7 +37,7 @@ func TestUnknownAndSymbolic(t *testing.T) {
 	}{
 		{[]string{"inspect", file}, exitFailure, "", `node "odd" is Twist of domain com.example`},
 		{[]string{"inspect", file, "--allow-unknown"}, exitFailure, "",
-			`the sizes of these dimensions must be given: "steps"`},
+			`the sizes of these dimensions must be given by --dim NAME=SIZE: "steps"`},
 		{[]string{"inspect", file, "--dim", "steps=5"}, exitFailure, "", `node "odd" is Twist of domain com.example`},
 		{[]string{"inspect", file, "--dim", "steps=5", "--allow-unknown"}, exitOK, "[1,5,4]",
 			`node "odd": Twist of domain com.example is not known`},

@@ -160,10 +160,15 @@ func Decode(file string, data []byte, v any) error {
 	d.json.UseNumber()
 	err := d.decode(v)
 	// What is no JSON at all is told of that, not of a name that it may not have meant.
-	var raw json.RawMessage
+	var raw map[string]json.RawMessage
 	if e := new(InputError); errors.As(err, &e) && e.Found == unknownField {
 		if syntax := new(json.SyntaxError); errors.As(json.Unmarshal(data, &raw), &syntax) {
 			return &InputError{file, "file", fmt.Sprintf("%v at byte %d", syntax, syntax.Offset-1), "JSON"}
+		}
+		for _, kind := range [][2]string{{"labels", "joint"}, {"subgraphs", "order"}, {"maxFPGAs", "partition"}} {
+			if raw[kind[0]] != nil && raw[e.Field] != nil && !strings.Contains(e.Expected, kind[0]) {
+				return &InputError{file, "file", "a problem of 'solve " + kind[1] + "'", "fields " + e.Expected[len("one of "):]}
+			}
 		}
 	}
 	return err

@@ -165,8 +165,7 @@ func (e *expander) call(n *nodeProto, f *functionProto) []*nodeProto {
 		if from, isInput := s.names[o]; isInput {
 			if actual != "" {
 				pass = append(pass, &nodeProto{name: s.prefix + "/" + o, op: "Identity", inputs: []string{from},
-					outputs: []string{actual},
-					opsets:  map[string]int64{"": 13}})
+					outputs: []string{actual}, opsets: map[string]int64{"": 13}})
 			}
 			continue
 		}

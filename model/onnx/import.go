@@ -257,8 +257,7 @@ type importer struct {
 func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fileBatch int64) (*model.Graph,
 	map[string]*value, error) {
 	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title),
-		values: make(map[string]*value, 2*len(p.order)), own: own,
-		budget: maxKnown, sizes: s, fileBatch: fileBatch}
+		values: make(map[string]*value, 2*len(p.order)), own: own, budget: maxKnown, sizes: s, fileBatch: fileBatch}
 	for i, v := range p.inputs {
 		dt, err := im.dtype(v.elem)
 		if err != nil {

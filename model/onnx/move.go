@@ -490,8 +490,7 @@ func (c *call) expandTarget() model.Shape {
 		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
 	}
 	if own := c.ownInput(); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 &&
-		target[0] == c.fileBatch &&
-		(len(own.shape) < len(target) || own.shape[0] == 1) {
+		target[0] == c.fileBatch && (len(own.shape) < len(target) || own.shape[0] == 1) {
 		// One for all images becomes one for each: a class token.
 		target = slices.Clone(target)
 		target[0] = c.batch

@@ -74,8 +74,7 @@ func Operators() []OperatorInfo {
 	for _, rows := range table {
 		for _, r := range rows {
 			info := OperatorInfo{Domain: shownDomain(r.domain), Type: r.name, Since: r.since, Until: r.until,
-				Becomes: string(r.kind),
-				Folds:   "no", Note: r.doc, TestedBy: "TestRows/" + r.key()}
+				Becomes: string(r.kind), Folds: "no", Note: r.doc, TestedBy: "TestRows/" + r.key()}
 			switch {
 			case r.build == nil:
 				info.Folds = "only"

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -365,10 +366,7 @@ func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err er
 			if !known {
 				if l := label(v, i); !missing[l] {
 					missing[l] = true
-					what := ""
-					if isBatch(v, i) {
-						what = " (the batch)"
-					}
+					what := map[bool]string{true: " (the batch, --batch N)"}[isBatch(v, i)]
 					unbound = append(unbound, fmt.Sprintf("%q%s", l, what))
 				}
 				a[i], b[i] = 1, 1
@@ -383,7 +381,8 @@ func (p *plan) bind(opt Options, follows []*valueInfo) (file, want sizes, err er
 		want.shapes = append(want.shapes, b)
 	}
 	if len(unbound) > 0 {
-		return file, want, fmt.Errorf("the sizes of these dimensions must be given: %s", shortList(unbound, ", "))
+		return file, want, fmt.Errorf("the sizes of these dimensions must be given by --dim NAME=SIZE: %s",
+			shortList(unbound, ", "))
 	}
 	return file, want, nil
 }
@@ -513,17 +512,13 @@ func (p *plan) checkDims(opt Options, lead *valueInfo) error {
 	slices.Sort(given)
 	for _, n := range given {
 		if !known[n] {
-			has := "none"
-			if len(names) > 0 {
-				has = shortList(names, ", ")
-			}
-			return fmt.Errorf("no dimension is called %q; symbolic dimensions: %s", n, has)
+			return fmt.Errorf("no dimension is called %q; symbolic dimensions: %s", n, cmp.Or(shortList(names, ", "), "none"))
 		}
 		if opt.Dims[n] < 0 {
 			return fmt.Errorf("dimension %q is %d, expected a number of at least 0", n, opt.Dims[n])
 		}
 		if opt.Batch > 0 && lead != nil && !lead.dims[0].fixed && label(lead, 0) == n && opt.Dims[n] != opt.Batch {
-			return fmt.Errorf("dimension %q is the batch, which is %d, but given as %d", n, opt.Batch, opt.Dims[n])
+			return fmt.Errorf("dimension %[1]q is the batch: give --batch %[2]d in place of --dim %[1]s=%[2]d", n, opt.Dims[n])
 		}
 	}
 	return nil

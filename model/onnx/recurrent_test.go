@@ -373,7 +373,7 @@ func TestStepsAreNoBatch(t *testing.T) {
 		{"named steps", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")),
 			Options{Batch: 1, Dims: map[string]int64{"T": 7}}, 1568, ""},
 		{"named steps that are missing", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 1}, 0,
-			`the sizes of these dimensions must be given: "T"`},
+			`the sizes of these dimensions must be given by --dim NAME=SIZE: "T"`},
 		{"sequences lead", parts(input("x", 2, 5, 3), w, r, lstm("x", attrInt("layout", 1)), output("y")), Options{Batch: 4},
 			2240, ""},
 		{"sequences lead, turned", turned, Options{Batch: 4}, 2240, ""},

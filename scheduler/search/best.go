@@ -187,7 +187,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		s.found.Result = s.found.Result.Improved()
 		return s.found, nil
 	case s.found.Stop == milp.StopTime:
-		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
+		return nil, fmt.Errorf("no schedule was found in %v; give a longer --time-limit", limit)
 	}
 	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
 }

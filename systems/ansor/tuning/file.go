@@ -94,11 +94,10 @@ func Read(data []byte) (*Tuned, error) {
 	d.DisallowUnknownFields()
 	t := &Tuned{}
 	if err := d.Decode(t); err != nil {
-		return nil, fmt.Errorf("no file of tuned kernels: %w", err)
+		return nil, fmt.Errorf("found %s, expected tuned kernels of 'dsasched tune'", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if t.Kind != Kind || t.Version != Version {
-		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, Kind,
-			Version)
+		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, Kind, Version)
 	}
 	seen := map[string]bool{}
 	for i, x := range t.Tasks {

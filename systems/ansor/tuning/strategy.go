@@ -58,8 +58,7 @@ func tunedNests(ctx context.Context, d *scheduler.Draft) error {
 		}
 		if missing == small {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
-				"is among them",
-				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, len(kernels))
+				"is among them", strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, len(kernels))
 		}
 		d.Tell(fmt.Sprintf("%d of %d kernels are among the tuned ones", small-missing, len(kernels)))
 	} else {

@@ -41,8 +41,7 @@ type Settings struct {
 func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
 	opt scheduler.Options) (tasks []*ansor.Task, from From, err error) {
 	from = From{Kind: Kind, Version: Version, Batch: batch,
-		Chunk: opt.Chunk, Variant: r.Name,
-		InPlace: opt.InPlace, Hardware: machine.Name}
+		Chunk: opt.Chunk, Variant: r.Name, InPlace: opt.InPlace, Hardware: machine.Name}
 	if opt.Uneven != schedule.UnevenFastest {
 		from.Uneven = opt.Uneven.String()
 	}
@@ -84,8 +83,7 @@ func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, 
 // Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is
 // what was found, and the error ctx's.
 func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
-	opt scheduler.Options,
-	set Settings) (*Tuned, error) {
+	opt scheduler.Options, set Settings) (*Tuned, error) {
 	tasks, from, err := Tasks(ctx, nets, machine, batch, r, opt)
 	if err != nil {
 		return nil, err

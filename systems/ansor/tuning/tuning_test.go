@@ -233,7 +233,7 @@ func TestTunedRefuses(t *testing.T) {
 		"unknown field":                   run(edit(`"trials"`, `"trails"`), net, "stcp920"),
 		"tasks[0].layers[0].nest: line 2": run(edit(tile, "for tile in none of 2"), net, "stcp920"),
 		"there is room for":               run(edit(tile, "for tile in 2 of 9"), net, "stcp920"),
-		"no file of tuned kernels":        run("[", net, "stcp920"),
+		"expected tuned kernels of":       run("[", net, "stcp920"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
