@@ -3,6 +3,7 @@ package scheduler
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,9 +20,11 @@ func (r *Result) Dump(stage string) (string, error) {
 	d := &Draft{Schedule: r.Schedule, Recipe: by, Outputs: r.Outputs, Lower: r.Lower, values: r.values[r.Schedule]}
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s by %s: %s; chunk of %d\n", st.Name, by.choice(st).Name, st.Description, r.Chunk)
-	switch {
+	switch head := b.Len(); {
 	case st.text != nil:
-		st.text(b, d)
+		if st.text(b, d); b.Len() == head {
+			b.WriteString("none\n")
+		}
 	case st.take != nil:
 		data, err := json.Marshal(st.take(d, true))
 		if err != nil {
@@ -40,10 +43,9 @@ func groupText(b *strings.Builder, d *Draft) {
 
 func splitText(b *strings.Builder, d *Draft) {
 	for _, x := range d.Schedule.GroupCuts(d.Grouping) {
-		switch {
-		case x.Factor > 1:
+		if x.Factor > 1 {
 			fmt.Fprintf(b, "%s: %s in %d\n", x.Group, x.Dimension, x.Factor)
-		default:
+		} else {
 			fmt.Fprintf(b, "%s: whole\n", x.Group)
 		}
 	}
@@ -133,7 +135,14 @@ func addressText(b *strings.Builder, d *Draft) {
 	}
 }
 
-func generatorText(b *strings.Builder, d *Draft) { fmt.Fprintf(b, "%+v\n", d.Lower.Generator) }
+// generatorText writes settings of the kernel generator.
+func generatorText(fields ...string) func(b *strings.Builder, d *Draft) {
+	return func(b *strings.Builder, d *Draft) {
+		for _, name := range fields {
+			fmt.Fprintf(b, "%s: %v\n", name, reflect.ValueOf(d.Lower.Generator).FieldByName(name))
+		}
+	}
+}
 
 func nestText(b *strings.Builder, d *Draft) {
 	for i := range d.Steps {

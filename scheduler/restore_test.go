@@ -197,6 +197,9 @@ func TestRestoreKeepsTheFastest(t *testing.T) {
 	// The heading of a dump names its strategy, not that of the variant.
 	differ := 0
 	for _, st := range scheduler.Stages() {
+		if text, err := r.Dump(st.Name); strings.Count(text, "\n") < 2 || strings.Contains(text, ":true ") {
+			t.Errorf("dump of %s: %q, %v", st.Name, text, err)
+		}
 		own := r.By().Strategy(st.Name).Name
 		if own == v.Strategy(st.Name).Name {
 			continue

@@ -78,8 +78,10 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			return nil, err
 		}
 		if err == nil && apart.Sim.TotalPs < t.least {
-			apart.Also = append(apart.Also, fmt.Sprintf("layers over clusters, which take %.3g times as long",
-				float64(t.least)/float64(apart.Sim.TotalPs)))
+			if spec.Clusters > 1 {
+				apart.Notes = append(apart.Notes, fmt.Sprintf("clusters divide the batch: layers over them take %.3g times "+
+					"as long", float64(t.least)/float64(apart.Sim.TotalPs)))
+			}
 			return apart, nil
 		}
 	}

@@ -173,8 +173,7 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 		case f.Value.Type() == "string":
 			read = append(read, value)
 		case f.Name == "set" || f.Name == "hardware" || f.Name == "network":
-			read = append(read, strings.FieldsFunc(value,
-				func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
+			read = append(read, strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("[],=", r) })...)
 		}
 	})
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -327,8 +326,24 @@ func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlag
 	return r
 }
 
-// recipe is the variant with the decisions that the flags name, and the options with their limits.
-func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options) {
+// run schedules a network and simulates the result.
+func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result) {
+	spec := try(scheduler.OpenMachine(*f.accelerator))
+	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
+		Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
+	if f.clusters != nil {
+		opt.Clusters = try(scheduler.LookupDivision(f.clusters.value))
+	}
+	var notes []string
+	if opt.Clusters != scheduler.OverBatch && spec.AllClusters() == 1 && !spec.Mixed() {
+		notes = append(notes, fmt.Sprintf("--clusters %s divides nothing: %s has one cluster", opt.Clusters, spec.Name))
+	}
+	for _, x := range f.decisions.flags {
+		if x.decision.Name == "kinds" && x.value != "" && !spec.Mixed() {
+			notes = append(notes, fmt.Sprintf("--kinds decides nothing: the cores of %s are of one kind", spec.Name))
+			x.value = ""
+		}
+	}
 	if opt.TimeLimit, opt.WorkLimit = f.limit.value, *f.work; opt.WorkLimit < 0 {
 		check(usagef("found --work %d, expected 0 or more", opt.WorkLimit))
 	}
@@ -344,18 +359,7 @@ func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (schedul
 		}
 	}
 	check(err)
-	return try2(f.decisions.apply(v, opt))
-}
-
-// run schedules a network and simulates the result.
-func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result) {
-	spec := try(scheduler.OpenMachine(*f.accelerator))
-	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value,
-		Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
-	if f.clusters != nil {
-		opt.Clusters = try(scheduler.LookupDivision(f.clusters.value))
-	}
-	v, opt := f.recipe(cmd, opt)
+	v, opt = try2(f.decisions.apply(v, opt))
 	if *f.tuned != "" {
 		if v.Pick("nest") != "ansor" {
 			check(usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor"))
@@ -365,7 +369,12 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	}
 	from := f.network.options()
 	src := try(network.Open(name, from))
-	r := try(scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt))
+	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
+	if err != nil && opt.Chunk != f.chunk.value {
+		err = fmt.Errorf("%s is tuned in chunks of %d: %w", *f.tuned, opt.Chunk, err)
+	}
+	check(err)
+	r.Notes = append(r.Notes, notes...)
 	by := r.By()
 	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(),
 		InPlace: opt.InPlace, Spill: by.Pick("spill")}, r
