@@ -11,7 +11,7 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_251
+const total = 128_245
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7250,
+	"cmd/cli":                         7248,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -50,7 +50,7 @@ var budget = map[string]int{
 	"formulation/solve":               326,
 	"formulation/split":               2077,
 	"formulation/tiling":              2196,
-	"hardware":                        3254,
+	"hardware":                        3253,
 	"hardware/chips":                  199,
 	"hardware/cost":                   565,
 	"hardware/isa":                    740,
@@ -66,12 +66,12 @@ var budget = map[string]int{
 	"internal/interp":                 533,
 	"internal/literature":             412,
 	"internal/safefile":               110,
-	"internal/strict":                 375,
+	"internal/strict":                 380,
 	"internal/suggest":                74,
-	"model":                           3618,
+	"model":                           3612,
 	"model/grain":                     394,
 	"model/network":                   246,
-	"model/onnx":                      7199,
+	"model/onnx":                      7190,
 	"model/schedule":                  5933,
 	"model/schedulefile":              1524,
 	"model/simplify":                  2169,
@@ -82,8 +82,8 @@ var budget = map[string]int{
 	"plots/page":                      918,
 	"plots/recording":                 935,
 	"recipes":                         297,
-	"scheduler":                       7997,
-	"scheduler/answers":               1266,
+	"scheduler":                       8009,
+	"scheduler/answers":               1265,
 	"scheduler/explain":               871,
 	"scheduler/picture":               191,
 	"scheduler/search":                2267,
@@ -91,7 +91,7 @@ var budget = map[string]int{
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1020,
-	"systems/ansor/tuning":            648,
+	"systems/ansor/tuning":            644,
 	"systems/astitchgpu/fusion":       864,
 	"systems/astitchgpu/kernels":      593,
 	"systems/astitchgpu/rules":        550,

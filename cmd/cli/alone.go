@@ -49,8 +49,7 @@ func addSolving[A any](cmd *cobra.Command, methods []solve.Method, run func(cont
 		defer show.end()
 		opt := answers.AloneOptions{Options: withSolver(
 			scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value,
-				TimeLimit: limit.value,
-				Progress:  stageProgress(show.solve(method.value, duration))})}
+				TimeLimit: limit.value, Progress: stageProgress(show.solve(method.value, duration))})}
 		spec := oneChip(*common.accelerator)
 		net := try(network.Open(args[0], common.network.options()))
 		if *start != "" {
@@ -182,7 +181,7 @@ func writeCuts(b *bytes.Buffer, title string, groups []schedule.GroupCut) {
 		kinds = addOnce(kinds, k)
 		alike[k] = append(alike[k], g)
 	}
-	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<the first from|<to", kinds,
+	list(b, title+": "+plural(len(groups), "group"), "<groups|<instances|operators of each|<first group: from|<to", kinds,
 		func(_ int, k kind) []any {
 			names := harness.Each(alike[k], func(g schedule.GroupCut) string { return g.Group })
 			return []any{namesOf(names), k.split, k.operators, alike[k][0].First, alike[k][0].Last}

@@ -119,8 +119,7 @@ func newBest() *cobra.Command {
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory,
-			Notes: append([]string{}, found.Notes...)}
-		answer.Objective = objective.value
+			Notes: append([]string{}, found.Notes...), Objective: objective.value}
 		if e := found.Energy(); e != nil {
 			total, power := e.Total(), e.Total()/found.LatencySeconds()
 			answer.EnergyJoules, answer.AveragePowerWatts = &total, &power

@@ -164,8 +164,7 @@ func (a *compareJSON) table() (align string, header []string, rows [][]string, n
 		}
 		rows = append(rows, []string{d.Decision, d.Method, known(d.LatencySeconds, duration),
 			known(d.PredictedSeconds, duration), known(d.Objective, value), known(d.Bound, value), known(d.Gap, percent),
-			d.Status, known(d.EnergyJoules, joules),
-			fmt.Sprintf("%.2f s", d.Seconds)})
+			d.Status, known(d.EnergyJoules, joules), fmt.Sprintf("%.2f s", d.Seconds)})
 		if p := d.Program; p != nil && d.Own != nil {
 			text := fmt.Sprintf("%s %s: %s, bound %s, by a program of %s, %s and %s", d.Decision, d.Method, value(*d.Own),
 				value(*d.OwnBound), plural(p.Rows, "row"), plural(p.Columns, "column"), plural(p.Nonzeros, "nonzero"))

@@ -400,8 +400,7 @@ func benchChoices[P interface {
 	ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
 	return func(ctx context.Context, file string, data []byte, method string, l benchLimits) benchAnswer {
 		p, given := try2(read(file, data))
-		choice, least := solved(ctx, p, method,
-			solve.Options[[]int]{TimeLimit: l.limit, Solver: l.solver, Start: given})
+		choice, least := solved(ctx, p, method, solve.Options[[]int]{TimeLimit: l.limit, Solver: l.solver, Start: given})
 		check(p.CheckChoice(choice))
 		b := try(json.Marshal(map[string]any{"choice": choice}))
 		return benchAnswer{p.Seconds(choice), wholeBound(least), append(b, '\n')}
@@ -442,8 +441,7 @@ func benchNetwork(ctx context.Context, file string, data []byte, method string, 
 	if _, form, err := certificate.GraphOf(net, r); err != nil || form.Text() != "" || certificate.Covers(r) != nil {
 		return none // an answer to another problem
 	}
-	f := r.File(schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model,
-		DType: p.Network.DType, Variant: method})
+	f := r.File(schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model, DType: p.Network.DType, Variant: method})
 	return benchAnswer{float64(r.Sim.TotalPs), none.bound, try(f.Write())}
 }
 

@@ -290,7 +290,7 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 			labels[i][plan.Axes[i].Values[k]] = l
 		}
 	}
-	header = append(header, "chunk", "throughput", "latency", "energy", "of peak MACs")
+	header = append(header, "used chunk", "throughput", "latency", "energy", "of peak MACs")
 	if vector {
 		header = append(header, "of peak vector")
 	}

@@ -147,7 +147,7 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 		used = fmt.Sprintf(", of the devices used (%d)", n)
 	}
 	row(b, "idle", "%s%s", percent(a.Simulated.IdleShare), used)
-	row(b, "energy", "%s J%s", significant(a.Simulated.EnergyJoules), used)
+	row(b, "energy", "%s%s", joules(a.Simulated.EnergyJoules), used)
 	fits := "fits in"
 	if !a.Fits {
 		fits = "MORE THAN the"

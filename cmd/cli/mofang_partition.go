@@ -57,7 +57,7 @@ func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) 
 		row(b, "load", "%s", significant(a.MaxLoad))
 	}
 	row(b, "bound", "%s", significant(a.Bound))
-	row(b, "time", "%s", duration(a.Seconds))
+	row(b, "took", "%s", duration(a.Seconds))
 	if !a.HasDivision() {
 		return
 	}

@@ -80,11 +80,7 @@ func loadOrder(file string, p *ordering.Problem) ([]int, error) {
 		return nil, fmt.Errorf("%s: status %s, expected an order", file, res.Status)
 	}
 	g := ordering.NewGraph(p)
-	order := make([]int, len(res.Steps))
-	for k, s := range res.Steps {
-		order[k] = slices.Index(g.Refs, s.Run)
-	}
-	return order, nil
+	return harness.Each(res.Steps, func(s ordering.Step) int { return slices.Index(g.Refs, s.Run) }), nil
 }
 
 func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {
@@ -97,10 +93,10 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 	row(b, "method", "%s, %s", res.Method, res.Objective)
 	row(b, "status", "%s", res.Status)
 	if res.HasOrder() {
-		row(b, what, "%s%s (bound %s, gap %s)", decimal(res.Cost), costUnit(p, res.Objective), decimal(res.Bound),
+		row(b, what, "%s (bound %s, gap %s)", costText(p, res.Objective, res.Cost), costText(p, res.Objective, res.Bound),
 			gapText(res.Cost, res.Bound))
 		if res.Objective == ordering.Traffic {
-			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
+			row(b, "peak", "%s of %s", size(res.PeakBytes), size(p.CapacityBytes))
 		}
 		rowWords(b, "order", strip(harness.Each(res.Steps, func(s ordering.Step) int { return s.Run[0] })), 8)
 	}
@@ -124,12 +120,12 @@ func writeInfeasible(b *bytes.Buffer, p *ordering.Problem, e *ordering.Infeasibl
 	row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 }
 
-// costUnit is the unit of an order's cost, with a space before it, where it has one.
-func costUnit(p *ordering.Problem, o ordering.Objective) string {
+// costText writes the cost of an order, which has a unit where it is of bytes.
+func costText(p *ordering.Problem, o ordering.Objective, x float64) string {
 	if o == ordering.Peak || p.StoreCostPerByte == 1 && p.LoadCostPerByte == 1 {
-		return " bytes"
+		return size(int64(x))
 	}
-	return ""
+	return decimal(x)
 }
 
 // decimal writes a number in full, without an exponent.
@@ -175,7 +171,7 @@ func newCheckOrder() *cobra.Command {
 		return emit(cmd, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {
-				fmt.Fprintf(b, "cost %s%s, peak %d bytes, %s, %s\n", decimal(v.Cost), costUnit(p, res.Objective), v.PeakBytes,
+				fmt.Fprintf(b, "cost %s, peak %s, %s, %s\n", costText(p, res.Objective, v.Cost), size(v.PeakBytes),
 					plural(v.Stores, "store"), plural(v.Loads, "load"))
 			}
 		})

@@ -78,7 +78,7 @@ func TestOrderGiven(t *testing.T) {
 	}
 	write()
 	text := answer(t, "check", "order", "chain.json", "mine.json")
-	if want := "cost " + decimal(best.Cost) + " bytes,"; !strings.Contains(text, "mine.json is valid") ||
+	if want := "cost " + size(int64(best.Cost)) + ", peak "; !strings.Contains(text, "mine.json is valid") ||
 		!strings.Contains(text, want) {
 		t.Errorf("%s, expected %s", text, want)
 	}

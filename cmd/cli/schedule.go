@@ -28,8 +28,7 @@ func newSchedule() *cobra.Command {
 	takesModel(cmd)
 	quiet, full := addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd, recipes.Default), addPictures(cmd)
-	recipe.clusters = &choice{value: "batch", kind: "WHAT",
-		words: scheduler.Divisions()}
+	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: scheduler.Divisions()}
 	addChoice(cmd, recipe.clusters, "clusters",
 		"what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
@@ -172,7 +171,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " (steady state)"
 	}
 	row(b, "throughput", "%s", text)
-	row(b, "latency", "%s (critical path or busiest unit alone: %s)", duration(a.LatencySeconds), duration(a.BoundSeconds))
+	row(b, "latency", "%s (no less than %s for these commands)", duration(a.LatencySeconds), duration(a.BoundSeconds))
 	text = energyText(a.EnergyJoules, a.AveragePowerWatts)
 	if e := a.Energy; e != nil {
 		of := func(joules float64) string { return percent(joules / *a.EnergyJoules) }

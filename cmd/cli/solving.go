@@ -104,8 +104,7 @@ type fileSolver struct {
 
 func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string) *fileSolver {
 	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start),
-		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
-		addExport(cmd)}
+		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"), addExport(cmd)}
 }
 
 // solveFile solves the problem of a file, which run does by the method of a name, from the

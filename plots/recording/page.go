@@ -145,8 +145,8 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	}
 	value, unit, _ := strings.Cut(duration(row.LatencySeconds), " ")
 	list := []page.Fact{
-		{What: of + "latency of the batch", Value: value, Unit: unit, Words: "critical path or busiest unit alone: " +
-			duration(row.LowerBoundSeconds)},
+		{What: of + "latency of the batch", Value: value, Unit: unit, Words: "no less than " +
+			duration(row.LowerBoundSeconds) + " for these commands"},
 		{What: of + "throughput", Value: harness.Significant(row.ThroughputPerSecond), Unit: "/s",
 			Words: fmt.Sprintf("batch of %d, in chunks of %d per cluster", r.Batch, r.Chunk)},
 	}

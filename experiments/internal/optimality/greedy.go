@@ -182,17 +182,17 @@ func (o againstExact) sentences(all []studied) (sentences, notes []string) {
 			}
 		}
 	}
-	but, faster := "", "none is faster"
+	but, faster := "", "no other order that moves as few bytes is faster"
 	if len(open) > 0 {
 		but = fmt.Sprintf(" (all but %s)", strings.Join(open, ", "))
 	}
 	if mosts["order"] != "1.00" {
-		faster = fmt.Sprintf("the simulator's choice is up to %s times as fast (%s)", mosts["order"], at["order"])
+		faster = fmt.Sprintf("the simulator's choice of an order is up to %s times as fast (%s)", mosts["order"], at["order"])
 	}
 	exact := func(of string) string { return means[of] + " (" + mosts[of] + ")" }
 	return []string{
-			fmt.Sprintf("GraphTurbo's greedy order of instances provably moves the fewest bytes on %d of %d networks%s; of orders "+
-				"that move as few %s.", posed-len(open), posed, but, faster),
+			fmt.Sprintf("GraphTurbo's greedy order of instances provably moves the fewest bytes on %d of %d networks%s; %s.",
+				posed-len(open), posed, but, faster),
 			fmt.Sprintf("Exact instead of greedy, speed in the geometric mean (at most): bindings %s, memory plans %s, groups and "+
 				"split factors %s, every decision %s.", exact("bind"), exact("memory"), exact("split"), exact("all")),
 			fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy, and no "+

@@ -40,13 +40,13 @@ type Run struct {
 // A Result is a simulated batch.
 type Result struct {
 	Runs         []Run     `json:"-"` // by start, then stage
-	Seconds      float64   `json:"seconds"`
-	FillSeconds  float64   `json:"fill_seconds"`
-	DrainSeconds float64   `json:"drain_seconds"`
+	Seconds      float64   `json:"latency_s"`
+	FillSeconds  float64   `json:"fill_s"`
+	DrainSeconds float64   `json:"drain_s"`
 	IdleShare    float64   `json:"idle_share"`
-	Bubbles      []float64 `json:"bubble_seconds"` // of each stage
-	Stored       []int     `json:"stored"`         // passes of micro-batches, of each device
-	EnergyJoules float64   `json:"energy_joules"`
+	Bubbles      []float64 `json:"bubble_s"` // of each stage
+	Stored       []int     `json:"stored"`   // passes of micro-batches, of each device
+	EnergyJoules float64   `json:"energy_j"`
 }
 
 func bad(format string, args ...any) error {
