@@ -41,7 +41,6 @@ func TestTexts(t *testing.T) {
 			`stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`, `gemmini +1 x 1 +256 GMAC/s i8 `}},
 		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +20.5us`}},
 		{"times in four digits", []string{"hardware", "goya"}, []string{`latency 2\.667ns`}},
-		{"an order", []string{"solve", "order", "chain.json"}, []string{`cost +6 B \(bound 6 B, gap 0`}},
 		{"SIMT machines", []string{"hardware"}, []string{`v100-simt +80 +160 +96 KiB`, `v100-simt +NVIDIA`}},
 		{"a SIMT machine", []string{"hardware", "t4-simt"}, []string{`wave +40 blocks of 1024 threads`, `launch +10.* us`}},
 		{"its comments", []string{"hardware", "v100-simt", "--yaml"}, []string{`(?m)^sms: 80 `, `(?m)^#`}},
