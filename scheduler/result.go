@@ -96,6 +96,15 @@ func (r *Result) Beyond() bool {
 // LatencySeconds is the time of the whole batch.
 func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-12 }
 
+// Last is the cluster that ends last.
+func (r *Result) Last() int {
+	if len(r.Sim.End) == 0 { // known of clusters that all do the same, or nothing
+		return 0
+	}
+	last := slices.Index(r.Sim.End, slices.Max(r.Sim.End))
+	return int(r.Program.Queues[r.Program.Commands[last].Queue].Cluster)
+}
+
 // Timeline yields what the clusters do, command by command; see [sim.Result.Timeline].
 func (r *Result) Timeline() iter.Seq[sim.Span] { return r.Sim.Timeline(r.Program) }
 

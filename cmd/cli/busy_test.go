@@ -17,7 +17,8 @@ func TestOneNameAndNumber(t *testing.T) {
 	for _, args := range []string{"squeezenet --batch 16 --chunk 4", "mobilenetv2 --batch 6 --variant cross-layer",
 		"dlrm --hardware a100 --batch 4 --variant l1", "squeezenet --hardware wormhole-n150 --variant tvm",
 		"toy-fig3 --hardware gemmini --dtype i8", "toy-fig5 --hardware tpu-v3 --batch 2",
-		"mobilenetv2 --hardware ipu --variant l1", "toy-fig5 --batch 8 --clusters layers --variant cross-layer"} {
+		"mobilenetv2 --hardware ipu --variant l1", "toy-fig3 --batch 8 --clusters pipeline --variant cross-layer",
+		"toy-fig5 --batch 8 --clusters layers --variant cross-layer"} {
 		text := answer(t, strings.Fields("schedule -o s.json --gantt g.svg --quiet "+args)...)
 		var report struct {
 			LimitedBy string `json:"limited_by"`
@@ -63,7 +64,7 @@ func TestOneNameAndNumber(t *testing.T) {
 			}
 		}
 		_, rest, _ := strings.Cut(text, "\nbusy ")
-		rest, _, _ = strings.Cut(rest, "\nbatch ")
+		rest, _, _ = strings.Cut(rest, "\nshares ")
 		for _, item := range strings.Split(strings.Join(strings.Fields(rest), " "), ", ") {
 			m := regexp.MustCompile(`^(.*) ([\d.]+ %)$`).FindStringSubmatch(item)
 			see("summary", m[1], m[2])

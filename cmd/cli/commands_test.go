@@ -83,6 +83,8 @@ func TestTexts(t *testing.T) {
 				`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`,
 				`L1 +peak .* of 1\.250 MiB per core`,
 				`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
+		{"schedule stages", strings.Fields("schedule toy-fig5 --batch 8 --variant cross-layer --clusters pipeline"),
+			[]string{`(?m)^time +cluster 1: compute`, `(?m)^shares +none, the clusters work on one batch, in chunks of 2$`}},
 		{"the fastest of several", []string{"schedule", "resnet50", "--batch", "8"},
 			[]string{`(?m)variant tiled$`, `note +tiled: the schedule is that of tiled-\S+, the fastest of 8`}},
 		{"one cluster", []string{"schedule", "toy-fig5", "--hardware", "goya", "--clusters", "layers"},
@@ -175,6 +177,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 		{"resnet50", "--batch", "4", "--variant", "llb"},
 		{"bert-128", "--batch", "2", "--variant", "cross-layer"},
 		{"net.onnx", "--batch", "64"},
+		{"toy-fig3", "--batch", "8", "--variant", "l1", "--clusters", "layers"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			a := decode[answers.Report](t, answer(t, append([]string{"schedule", "--json"}, args...)...))
@@ -187,6 +190,9 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 			sum := int64(0)
 			for _, s := range a.Shares {
 				sum += s
+			}
+			if a.Clusters != "batch" {
+				sum += a.Batch // of no shares
 			}
 			near("the sum of shares", float64(sum), float64(a.Batch))
 			near("throughput times latency", a.ThroughputPerSecond*a.LatencySeconds, float64(a.Batch))

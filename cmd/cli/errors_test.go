@@ -150,7 +150,7 @@ func TestBadInput(t *testing.T) {
 		{"explain net.schedule.json --against nosuch.json", 1, `nosuch\.json: no such file`},
 		{"explain resnet18 --batch 8 --against net.schedule.json", 1,
 			`net\.schedule\.json is of \w+ at batch \d+, expected resnet18 at batch 8`},
-		{"explain net.schedule.json --batch 8", 2, `--batch is for networks: net\.schedule\.json says it itself`},
+		{"explain net.schedule.json --batch 8", 2, `--batch goes with a network: net\.schedule\.json is a schedule`},
 		{"explain net.schedule.json --group=", 2, `--group is empty`},
 		{"inspect", 2, `MODEL is missing`},
 		{"schedule resnet50 bert-128", 2, `takes one MODEL, found 2: "resnet50", "bert-128"`},

@@ -127,7 +127,7 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 		switch f.Name {
 		case "json", "quiet", "tensor", "op", "group", "against", "hardware":
 		default:
-			err = cmp.Or(err, usagef("--%s is for networks: %s says it itself", f.Name, name))
+			err = cmp.Or(err, usagef("--%s goes with a network: %s is a schedule, which says it itself", f.Name, name))
 		}
 	})
 	if err != nil {
@@ -188,12 +188,13 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
 		percent(o.SharedSeconds/o.TotalSeconds))
-	list(b, "What each unit waited for while it was idle", "<unit|busy|<waited for", o.Waits,
+	list(b, "What each unit waited for while it was idle, in the cluster where it is busiest", "<unit|busy|<waited for", o.Waits,
 		func(_ int, w explain.UnitWaits) []any {
 			return []any{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(sharesOf(w.Causes, 3), ", ")}
 		})
 	if len(groups) > 0 {
-		fmt.Fprintf(b, "\n--group %s gives the reasons of its border, split and spills; --op, --tensor those of one\n",
+		fmt.Fprintf(b, "\n--group %s gives the reasons of its border, split and spills.\n"+
+			"--op NAME and --tensor NAME explain one operator or tensor.\n",
 			printable(groups[0].What))
 	}
 }
@@ -203,16 +204,16 @@ func (a explainJSON) writeAgainst(b *bytes.Buffer) {
 	row(b, "schedule", "%s on %s, variant %s: %s", printable(a.Schedule), a.Hardware, a.Variant, duration(x.AfterSeconds))
 	row(b, "against", "%s, variant %s: %s", printable(x.Schedule), x.Variant, duration(x.BeforeSeconds))
 	gain := func(before, after float64) string { return fmt.Sprintf("%+.2f us", 1e6*(before-after)) }
-	all := explain.Change{Group: "all", BeforeSeconds: x.BeforeSeconds, AfterSeconds: x.AfterSeconds}
+	total := explain.Change{Group: "total", BeforeSeconds: x.BeforeSeconds, AfterSeconds: x.AfterSeconds}
 	list(b, "Groups on the critical paths, and what their gain is of", "<group|<from|before|after|gain|<of",
-		append(x.Groups[:len(x.Groups):len(x.Groups)], all), func(_ int, g explain.Change) []any {
+		append(x.Groups[:len(x.Groups):len(x.Groups)], total), func(_ int, g explain.Change) []any {
 			var by []string
 			for _, d := range g.By[:min(3, len(g.By))] {
 				if d.BeforeSeconds != d.AfterSeconds {
 					by = append(by, d.What+" "+gain(d.BeforeSeconds, d.AfterSeconds))
 				}
 			}
-			return []any{cmp.Or(printable(g.Group), "other clusters"), printable(shorten(g.First, 30)),
+			return []any{printable(g.Group), printable(shorten(g.First, 30)),
 				duration(g.BeforeSeconds), duration(g.AfterSeconds), gain(g.BeforeSeconds, g.AfterSeconds),
 				strings.Join(by, ", ")}
 		})

@@ -181,10 +181,14 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "%s of peak MACs, %s of peak vector operations", percent(a.MMEUtilization),
 		percent(a.VMEUtilization))
-	t := a.Time[0]
-	row(b, "time", "compute %s, exposed moves %s, launches %s, idle %s",
+	t := a.Time[a.Last]
+	text = fmt.Sprintf("compute %s, exposed moves %s, launches %s, idle %s",
 		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
 		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
+	if slices.ContainsFunc(a.Time, func(x answers.TimeReport) bool { x.Cluster = a.Last; return x != t }) {
+		text = fmt.Sprintf("cluster %d: %s", a.Last, text)
+	}
+	rowWrapped(b, "time", text)
 	var busy []string
 	for _, u := range a.Busy {
 		if u.Share >= 0.0005 { // would not round to zero
@@ -192,7 +196,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 		}
 	}
 	rowOf(b, "busy", busy)
-	row(b, "batch", "%s, in chunks of %d", sharesText(a.Shares), a.Chunk)
+	row(b, "shares", "%s, in chunks of %d", cmp.Or(sharesText(a.Shares), "none, the clusters work on one batch"), a.Chunk)
 	row(b, "working", "%d of %s, %d of %s in each", a.Working.Clusters, plural(a.Working.AllClusters, of),
 		a.Working.Cores, plural(a.Working.AllCores, holder))
 	if a.Clusters != scheduler.OverBatch.Name() {

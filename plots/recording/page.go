@@ -225,7 +225,7 @@ func critical(title string, o *explain.Overview) []page.Part {
 	return []page.Part{
 		{Title: head("by what its commands do"), Text: "Limited by " + o.Limit + ".", Shares: shares(o.PathByKind, 8)},
 		{Title: head("by group"), Shares: shares(groups, 10)},
-		{Title: head("what each unit waited for"), Wide: true, Table: &waits},
+		{Title: head("what each unit waited for, in the cluster where it is busiest"), Wide: true, Table: &waits},
 	}
 }
 
@@ -234,8 +234,8 @@ func gains(names []string, list []Shown, changes []explain.Change) page.Section 
 	before, after := list[0].Result.LatencySeconds(), list[1].Result.LatencySeconds()
 	s := page.Section{ID: "gains", Title: "Where the gain is",
 		Text: fmt.Sprintf(
-			"%s takes %s, %s takes %s: %s times as fast. What the groups have on both critical paths adds up to the difference.",
-			names[0], duration(before), names[1], duration(after), harness.Significant(before/after))}
+			"%s is %s times as fast as %s: %s and %s. What the groups have on both critical paths adds up to the difference.",
+			names[1], harness.Significant(before/after), names[0], duration(after), duration(before))}
 	t := page.Table{Columns: []string{"Group", "From", "To", names[0], names[1], "Gain", "Of"}}
 	const most = 40
 	for i, c := range changes {
@@ -249,7 +249,7 @@ func gains(names []string, list []Shown, changes []explain.Change) page.Section 
 				by = append(by, d.What+" "+signed(d.BeforeSeconds-d.AfterSeconds))
 			}
 		}
-		t.Rows = append(t.Rows, []string{cmp.Or(c.Group, "other clusters"), c.First, c.Last, orDash(c.BeforeSeconds),
+		t.Rows = append(t.Rows, []string{c.Group, c.First, c.Last, orDash(c.BeforeSeconds),
 			orDash(c.AfterSeconds),
 			signed(c.BeforeSeconds - c.AfterSeconds), strings.Join(by, ", ")})
 	}
@@ -395,7 +395,7 @@ func reasons(g *explain.Group) []string {
 	merge("Not merged", g.Stops, 4)
 	for i, x := range g.Instances {
 		if i == 3 {
-			lines = append(lines, fmt.Sprintf("%d more instances.", len(g.Instances)-i))
+			lines = append(lines, plural(len(g.Instances)-i, "more instance")+".")
 			break
 		}
 		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.",

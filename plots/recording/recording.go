@@ -283,14 +283,13 @@ func (rec *Recorded) instances(r *scheduler.Result, cluster int, groupOf map[str
 	var list []item
 	last := int64(0)
 	for _, k := range kernels {
-		inst := &r.Schedule.Instances.Instances[k.Instance]
-		name := fmt.Sprintf("%s/%d", r.Schedule.Grouping.Groups[inst.Group].Name, inst.Index)
+		name := k.Name()
 		label, ok := number[name]
 		if !ok {
 			label = int32(len(rec.Labels))
 			number[name], rec.Labels = label, append(rec.Labels, name)
 		}
-		groupOf[name] = inst.Group
+		groupOf[name] = k.Group().ID
 		from := max(last, ticks(k.FromPs)) // weights of the next kernel may be early
 		last = max(from, ticks(k.ToPs))
 		list = append(list, item{from: from, to: last, label: label, kind: int32(isa.Launch)})

@@ -25,7 +25,7 @@ type Report struct {
 	InPlace  bool            `json:"in_place"`
 	Spill    string          `json:"spill"`
 	Batch    int64           `json:"batch"`
-	Shares   []int64         `json:"shares"`   // of the batch that each cluster sees
+	Shares   []int64         `json:"shares"`   // of the batch, of each cluster; none if they divide something else
 	Chunk    int64           `json:"chunk"`    // of a share, at a time
 	Clusters string          `json:"clusters"` // what they divide, see [Divisions]
 
@@ -53,7 +53,8 @@ type Report struct {
 	Spills       []SpillReport       `json:"spills"`
 	Kernels      int64               `json:"kernels"` // launches in the program of a cluster
 	Time         []TimeReport        `json:"time"`
-	Commands     []CommandReport     `json:"commands"` // by isa.Kind
+	Last         int                 `json:"last_cluster"` // to end
+	Commands     []CommandReport     `json:"commands"`     // by isa.Kind
 	Resources    []ResourceReport    `json:"resources"`
 	TensorWrites LevelCounts[Counts] `json:"tensor_writes"`
 	// Traffic has each move at the farthest level that it touches.
@@ -200,15 +201,18 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	a := &Report{
 		Model: origin.Model, Hardware: r.Machine.Name, Level: scheduler.LevelL1, Variant: r.Recipe.Name, DType: origin.DType,
 		InPlace: origin.InPlace || r.InPlace, Spill: origin.Spill,
-		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
+		Batch: r.Batch, Shares: []int64{}, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(),
 		Busy:           append([]scheduler.Use{}, r.Uses()...),
 		BoundSeconds:   float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
 		Kernels: sr.Static.Commands[isa.Launch],
-		Time:    []TimeReport{}, Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
+		Time:    []TimeReport{}, Last: r.Last(), Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
 		Working: r.Working(), Also: append([]string{}, r.Also...), Notes: append([]string{}, r.Notes...),
+	}
+	if r.Clusters == scheduler.OverBatch {
+		a.Shares = r.Shares
 	}
 	a.Notes = append(a.Notes, latencies(r)...)
 	if r.Raised() {

@@ -5,7 +5,7 @@
 // Algorithm 1. Spills are played again in their order. Waiting is read off the simulation: a command starts when the
 // last of what it waits for ends (sim.Causes).
 //
-// Times are in seconds, of the cluster that ends last; sizes in bytes.
+// Times are in seconds; those of a group are of the cluster that ends last, unless others run it. Sizes are in bytes.
 package explain
 
 import (
@@ -32,21 +32,29 @@ type Explainer struct {
 	s       *schedule.Schedule
 	opt     scheduler.Options
 	causes  []int32
-	owner   []int // kernel of each command
-	kernels []picture.Kernel
-	cluster int
+	owner   []int            // kernel of each command
+	kernels []picture.Kernel // of the cluster, then of the others
+	cluster int              // that ends last
 	// groupOf is the group of each operator, layerOf its layer in the group.
 	groupOf, layerOf []int
 }
 
 // New prepares the answers. opt are the options with which the schedule was made.
 func New(r *scheduler.Result, opt scheduler.Options) *Explainer {
-	e := &Explainer{r: r, s: r.Schedule, opt: opt, causes: sim.Causes(r.Program, r.Sim)}
-	if path := sim.CriticalPath(r.Program, r.Sim); len(path) > 0 {
-		last := &r.Program.Commands[path[len(path)-1]]
-		e.cluster = int(r.Program.Queues[last.Queue].Cluster)
-	}
+	e := &Explainer{r: r, s: r.Schedule, opt: opt, causes: sim.Causes(r.Program, r.Sim), cluster: r.Last()}
 	e.owner, e.kernels = picture.Owners(r, e.cluster)
+	for k := range r.Plans {
+		if k == e.cluster {
+			continue
+		}
+		owner, kernels := picture.Owners(r, k)
+		for i, own := range owner {
+			if own >= 0 {
+				e.owner[i] = len(e.kernels) + own
+			}
+		}
+		e.kernels = append(e.kernels, kernels...)
+	}
 	e.groupOf, e.layerOf = make([]int, len(e.s.Graph.Ops)), make([]int, len(e.s.Graph.Ops))
 	for k, layers := range e.s.Layers {
 		for l := range layers {
@@ -94,9 +102,10 @@ type GroupShare struct {
 	By []Share `json:"by"`
 }
 
-// UnitWaits is the time of one queue.
+// UnitWaits is the time of a unit, in the cluster where it is busiest.
 type UnitWaits struct {
 	Unit        string  `json:"unit"`
+	Cluster     int     `json:"cluster"`
 	BusySeconds float64 `json:"busy_s"`
 	// Causes lists the reasons for which the unit's next command waited while the unit was idle.
 	Causes []Share `json:"waited_for"`
@@ -156,10 +165,7 @@ func (e *Explainer) Overview() Overview {
 	for _, i := range sim.CriticalPath(p, r) {
 		c := &p.Commands[i]
 		took := r.End[i] - r.Start[i]
-		group := "another cluster"
-		if k := e.owner[i]; k >= 0 {
-			group = e.groupName(k)
-		}
+		group := e.kernels[e.owner[i]].Group().Name
 		if inside[group] == nil {
 			inside[group] = &tally{}
 		}
@@ -179,11 +185,8 @@ func (e *Explainer) Overview() Overview {
 		o.PathByGroup = append(o.PathByGroup, GroupShare{s, inside[s.What].shares(o.TotalSeconds)})
 	}
 	o.SharedSeconds, o.LatencySeconds = float64(shared)*second, float64(latency)*second
-	for q := range p.Queues {
-		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 || p.Queues[q].LatencyOf != isa.OtherQueue {
-			continue // latencies pass without a unit
-		}
-		w := UnitWaits{Unit: e.r.QueueWord(p.Queues[q]), BusySeconds: float64(r.Queues[q].BusyPs) * second}
+	for _, q := range e.units() {
+		w := UnitWaits{Unit: e.r.QueueWord(p.Queues[q]), Cluster: int(p.Queues[q].Cluster), BusySeconds: float64(r.Queues[q].BusyPs) * second}
 		var t tally
 		free := int64(0)
 		for i := range p.Commands {
@@ -218,6 +221,23 @@ func (e *Explainer) Overview() Overview {
 	return o
 }
 
+// units are the queues that ran anything: of those of a name the busiest, as in [scheduler.Result.Uses].
+func (e *Explainer) units() (list []int) {
+	queues, use := e.r.Program.Queues, e.r.Sim.Queues
+	for q := range queues {
+		if use[q].Commands == 0 || queues[q].LatencyOf != isa.OtherQueue {
+			continue // latencies pass without a unit
+		}
+		at := slices.IndexFunc(list, func(x int) bool { return e.r.QueueWord(queues[x]) == e.r.QueueWord(queues[q]) })
+		if at < 0 {
+			list = append(list, q)
+		} else if more := use[q].BusyPs - use[list[at]].BusyPs; more > 0 || more == 0 && int(queues[q].Cluster) == e.cluster {
+			list[at] = q
+		}
+	}
+	return list
+}
+
 // what a command does; of a move, over what.
 func (e *Explainer) what(c *isa.Command) string {
 	if len(c.Uses) == 0 {
@@ -229,8 +249,7 @@ func (e *Explainer) what(c *isa.Command) string {
 
 // Change is a group's part of the critical paths of two schedules of a network.
 type Change struct {
-	// Group is its name in the schedule that has it, First and Last are its operators; all
-	// are empty for other clusters that the last one waits for.
+	// Group is its name in the schedule that has it, First and Last are its operators.
 	Group         string  `json:"group"`
 	First         string  `json:"first"`
 	Last          string  `json:"last"`
@@ -255,13 +274,11 @@ func Compare(before, after *Explainer) []Change {
 	for side, e := range []*Explainer{before, after} {
 		seconds := func(b, a *float64) *float64 { return [2]*float64{b, a}[side] }
 		for _, i := range sim.CriticalPath(e.r.Program, e.r.Sim) {
-			c, key := Change{By: []Difference{}}, ""
-			if k := e.owner[i]; k >= 0 {
-				g := e.s.Grouping.Groups[e.s.Instances.Instances[e.kernels[k].Instance].Group]
-				c.Group, c.First, c.Last = g.Name, e.s.Graph.Op(g.Ops[0]).Name, e.s.Graph.Op(g.Ops[len(g.Ops)-1]).Name
-				for _, id := range g.Ops {
-					key += e.s.Graph.Op(id).Name + "\n"
-				}
+			kernel, key := &e.kernels[e.owner[i]], ""
+			g, of := kernel.Group(), kernel.Schedule.Graph
+			c := Change{g.Name, of.Op(g.Ops[0]).Name, of.Op(g.Ops[len(g.Ops)-1]).Name, 0, 0, []Difference{}}
+			for _, id := range g.Ops {
+				key += of.Op(id).Name + "\n"
 			}
 			n, ok := at[key]
 			if !ok {
@@ -287,10 +304,6 @@ func Compare(before, after *Explainer) []Change {
 		return cmp.Compare(b.BeforeSeconds-b.AfterSeconds, a.BeforeSeconds-a.AfterSeconds)
 	})
 	return list
-}
-
-func (e *Explainer) groupName(kernel int) string {
-	return e.s.Grouping.Groups[e.s.Instances.Instances[e.kernels[kernel].Instance].Group].Name
 }
 
 func (e *Explainer) instanceName(i int) string {
@@ -442,7 +455,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		infos = slices.DeleteFunc(infos, func(i schedule.SplitInfo) bool { return i == best })
 	}
 	x.Merges, x.Stops = e.merges(k)
-	kernelLaunch := e.launches()
+	first := e.first(k)
 	for pos, i := range e.s.Order {
 		inst := &e.s.Instances.Instances[i]
 		if inst.Group != k {
@@ -450,12 +463,10 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		}
 		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.Bindings[i]...),
 			Scope: e.s.Scopes[i].Word()}
-		for n, kernel := range e.kernels {
-			if kernel.Instance == i { // of the first iteration
-				run.Start, run.Took = float64(kernel.FromPs)*second, float64(kernel.ToPs-kernel.FromPs)*second
-				run.WaitedFor = e.cause(kernelLaunch[n])
-				break
-			}
+		if n, runs := first[i]; runs {
+			kernel := &e.kernels[n]
+			run.Start, run.Took = float64(kernel.FromPs)*second, float64(kernel.ToPs-kernel.FromPs)*second
+			run.WaitedFor = e.cause(kernel.Launch)
 		}
 		x.Instances = append(x.Instances, run)
 	}
@@ -486,11 +497,14 @@ func (e *Explainer) merges(k int) (made, refused []Merge) {
 	return made, refused
 }
 
-// launches lists the launch command of each kernel.
-func (e *Explainer) launches() (list []int32) {
-	for i := range e.r.Program.Commands {
-		if e.owner[i] >= 0 && e.r.Program.Commands[i].Kind == isa.Launch {
-			list = append(list, int32(i))
+// first has the first kernel of each instance of a group: of the first iteration, of e.s and not of a rest.
+func (e *Explainer) first(group int) map[int]int {
+	list := map[int]int{}
+	for n := range e.kernels {
+		kernel := &e.kernels[n]
+		if _, known := list[kernel.Instance]; !known && kernel.Schedule.Graph == e.s.Graph &&
+			kernel.Group().ID == group {
+			list[kernel.Instance] = n
 		}
 	}
 	return list
@@ -513,8 +527,8 @@ func (e *Explainer) describe(i int32) string {
 	if c.Kind == isa.Launch {
 		text = "the launch of " + p.Labels[c.Label]
 	}
-	if k := e.owner[i]; k >= 0 && c.Kind != isa.Launch {
-		text += " in " + e.instanceName(e.kernels[k].Instance)
+	if c.Kind != isa.Launch {
+		text += " in " + e.kernels[e.owner[i]].Name()
 	}
 	if slowest, _ := e.bottleneck(c); slowest != nil {
 		text += " over " + e.r.ResourceWord(*slowest)
@@ -627,37 +641,25 @@ func (e *Explainer) Op(name string) (*Op, error) {
 			x.Merges = append(x.Merges, newMerge(ev))
 		}
 	}
-	steps := map[int]*schedule.Step{} // by instance
-	for i := range e.s.Steps {
-		st := &e.s.Steps[i]
-		if e.s.Instances.Instances[st.Instance].Group == k && st.Layer == l {
-			steps[st.Instance] = st
-		}
-	}
+	first := e.first(k)
 	p, r := e.r.Program, e.r.Sim
 	free := make([]int64, len(p.Queues))
 	runs := map[int]*Run{} // by kernel
 	var list []*Run
-	seen := map[int]bool{} // instances
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		kernel := e.owner[i]
 		before := free[c.Queue]
 		free[c.Queue] = r.End[i]
-		if kernel < 0 || p.Labels[c.Label] != layer.Name || c.Kind == isa.Launch || c.Kind == isa.Barrier {
-			continue
-		}
 		inst := e.kernels[kernel].Instance
-		st := steps[inst]
-		if st == nil {
+		if n, runs := first[inst]; !runs || n != kernel || p.Labels[c.Label] != layer.Name || c.Kind == isa.Launch ||
+			c.Kind == isa.Barrier {
 			continue
 		}
 		run := runs[kernel]
 		if run == nil {
-			if seen[inst] {
-				continue // a later iteration
-			}
-			seen[inst] = true
+			steps := e.kernels[kernel].Schedule.Steps
+			st := steps[slices.IndexFunc(steps, func(st schedule.Step) bool { return st.Instance == inst && st.Layer == l })]
 			run = &Run{Instance: e.instanceName(inst), Start: -1, Tiles: max(1, st.Tiles), StageL1: st.StageBytes}
 			runs[kernel] = run
 			list = append(list, run)

@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-func explainer(t *testing.T, model, machine, name string, batch int64) *Explainer {
+func explainer(t *testing.T, model, machine, name string, batch int64, clusters ...scheduler.Division) *Explainer {
 	t.Helper()
 	src, err := network.Open(model, network.Options{})
 	if err != nil {
@@ -32,7 +32,10 @@ func explainer(t *testing.T, model, machine, name string, batch int64) *Explaine
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, spec, batch, v, scheduler.Options{})
+	opt := scheduler.Options{}
+	for _, opt.Clusters = range clusters {
+	}
+	r, err := scheduler.Run(context.Background(), src, spec, batch, v, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +265,40 @@ func TestEverything(t *testing.T) {
 				t.Errorf("%s: %+v", op.Name, r)
 			}
 		}
+	}
+}
+
+// What any cluster runs has its times, and each unit is shown where it is busiest, as in a summary.
+func TestDividedNetwork(t *testing.T) {
+	e := explainer(t, "resnet50", "stcp920", "tiled-groups", 4, scheduler.OverLayer)
+	o, others := e.Overview(), 0
+	for _, x := range o.PathByGroup {
+		g, err := e.Group(x.What)
+		if err != nil || x.What == "" {
+			t.Fatalf("%q on the critical path: %v", x.What, err)
+		}
+		op, err := e.Op(g.First)
+		if err != nil || len(op.Runs) != len(g.Instances) {
+			t.Errorf("%s: %d runs, %v", g.First, len(op.Runs), err)
+		}
+		for _, i := range g.Instances {
+			if i.Took <= 0 || i.WaitedFor == "" {
+				t.Errorf("%+v", i)
+			}
+		}
+	}
+	for _, u := range e.r.Uses()[:len(o.Waits)] {
+		if !slices.ContainsFunc(o.Waits, func(w UnitWaits) bool { return w.Unit == u.What && w.BusySeconds == u.Seconds }) {
+			t.Errorf("%+v is not among %+v", u, o.Waits)
+		}
+	}
+	for k := range e.r.Plans {
+		if k != o.Cluster && e.r.Sim.Clusters[k].Time != e.r.Sim.Clusters[o.Cluster].Time {
+			others++
+		}
+	}
+	if others == 0 {
+		t.Error("the clusters do the same: this says nothing")
 	}
 }
 

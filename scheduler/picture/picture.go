@@ -17,9 +17,21 @@ const resolution = 2000
 
 // Kernel is one launch on a cluster, until the next.
 type Kernel struct {
-	Instance int // of the schedule
+	Schedule *schedule.Schedule // of the segment that launches it
+	Instance int                // of the schedule
+	Launch   int32              // command
 	FromPs   int64
 	ToPs     int64
+}
+
+// Group is the group of whose instance the kernel is.
+func (k *Kernel) Group() *schedule.SubGraph {
+	return k.Schedule.Grouping.Groups[k.Schedule.Instances.Instances[k.Instance].Group]
+}
+
+// Name is that of the instance, such as g1/0.
+func (k *Kernel) Name() string {
+	return fmt.Sprintf("%s/%d", k.Group().Name, k.Schedule.Instances.Instances[k.Instance].Index)
 }
 
 // Owners gives, for each command of a cluster, the number of its kernel in the list of
@@ -27,13 +39,13 @@ type Kernel struct {
 // which the generator issued them, although loads of weights may run ahead of it.
 func Owners(r *scheduler.Result, cluster int) (owner []int, kernels []Kernel) {
 	owner = make([]int, len(r.Program.Commands))
-	var instances []int // in the order of launches
+	var launched []Kernel // in the order of launches
 	for _, seg := range r.Plans[cluster] {
 		for range seg.Iterations {
 			last := -1
 			for i := range seg.Schedule.Steps {
 				if inst := seg.Schedule.Steps[i].Instance; inst != last {
-					instances, last = append(instances, inst), inst
+					launched, last = append(launched, Kernel{Schedule: seg.Schedule, Instance: inst}), inst
 				}
 			}
 		}
@@ -48,7 +60,8 @@ func Owners(r *scheduler.Result, cluster int) (owner []int, kernels []Kernel) {
 			if n := len(kernels); n > 0 {
 				kernels[n-1].ToPs = r.Sim.Start[i]
 			}
-			kernels = append(kernels, Kernel{instances[len(kernels)], r.Sim.Start[i], 0})
+			kernels = append(kernels, launched[len(kernels)])
+			kernels[len(kernels)-1].Launch, kernels[len(kernels)-1].FromPs = int32(i), r.Sim.Start[i]
 		}
 		owner[i] = len(kernels) - 1
 		kernels[len(kernels)-1].ToPs = max(kernels[len(kernels)-1].ToPs, r.Sim.End[i])
@@ -111,7 +124,7 @@ func Gantt(r *scheduler.Result) (*plots.Figure, error) {
 	}
 	owner, kernels := Owners(r, Cluster(r))
 	group := func(kernel int) int {
-		return r.Schedule.Instances.Instances[kernels[kernel].Instance].Group % plots.PaletteSize
+		return kernels[kernel].Group().ID % plots.PaletteSize
 	}
 	time := func(ps int64) float64 { return float64(ps) / per }
 	t := plots.Timeline{End: time(end),
@@ -121,9 +134,8 @@ func Gantt(r *scheduler.Result) (*plots.Figure, error) {
 	row := plots.TimelineRow{Name: "kernel"}
 	for i, k := range kernels {
 		if k.FromPs < k.ToPs {
-			inst := &r.Schedule.Instances.Instances[k.Instance]
 			row.Bars = append(row.Bars, plots.TimelineBar{Start: time(k.FromPs), End: time(k.ToPs), Colour: group(i),
-				Pale: i%2 == 1, Text: fmt.Sprintf("%s/%d", r.Schedule.Grouping.Groups[inst.Group].Name, inst.Index)})
+				Pale: i%2 == 1, Text: k.Name()})
 		}
 	}
 	t.Rows = append(t.Rows, row)
