@@ -69,12 +69,12 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	if err != nil {
 		return nil, nil, err
 	}
-	if note != "" {
-		opt.tell(note)
-	}
 	d, err := draft(ctx, g, spec, r, opt)
 	if err != nil {
 		return nil, nil, err
+	}
+	if note != nil {
+		opt.tell(note())
 	}
 	var place []int
 	for i := range d.Instances.Instances {
@@ -160,7 +160,7 @@ var spreadWeights = []float64{0.5, 1}
 // overLayers cuts layers into pieces, one for each cluster.
 var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float64 { return spreadWeights },
 	Divide: func(_ context.Context, _ *model.Graph, spec *hardware.Spec, r Recipe, _ Options, weight float64) (
-		Recipe, func(*schedule.SubGraph, int64) int, string, error) {
+		Recipe, func(*schedule.SubGraph, int64) int, func() string, error) {
 		r = r.With("group", Strategy{Name: "layers", Decide: func(ctx context.Context, d *Draft) (err error) {
 			d.Grouping, _, err = d.Remembered().spread(ctx, d.Graph, spec, d.Options, weight)
 			return err
@@ -170,7 +170,7 @@ var overLayers = Divider{Name: OverLayer, Weights: func(*hardware.Spec) []float6
 				return 0
 			}
 			return int(index * int64(spec.Clusters) / sg.Factor())
-		}, "", nil
+		}, nil, nil
 	}}
 
 // layerRun is layers in a row up to one of them, by one cluster or a piece of them by each.

@@ -90,7 +90,7 @@ func bindText(b *strings.Builder, d *Draft) {
 	for i := range d.Instances.Instances {
 		sg := d.Grouping.Groups[d.Instances.Instances[i].Group]
 		text := d.Bindings[i].Text(d.Graph.Tensor(sg.Outputs[0]))
-		fmt.Fprintf(b, "%s: %s, results in the %s\n", d.instance(i), text, d.Scopes[i].String())
+		fmt.Fprintf(b, "%s: %s, results meant for the %s\n", d.instance(i), text, d.Scopes[i].String())
 	}
 	for k, layers := range d.LayerBindings {
 		for l, own := range layers {

@@ -219,9 +219,9 @@ type Divider struct {
 	// Weights are those that Divide is tried with; nil: 0.
 	Weights func(spec *hardware.Spec) []float64
 	// Divide changes the recipe for a chunk's graph and finds the cluster of each instance of what it groups. What weight
-	// weighs is the divider's own; note is for who reads the result.
+	// weighs is the divider's own; note, if not nil, is for who reads the result, once the groups are made.
 	Divide func(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options, weight float64) (
-		made Recipe, home func(sg *schedule.SubGraph, index int64) int, note string, err error)
+		made Recipe, home func(sg *schedule.SubGraph, index int64) int, note func() string, err error)
 }
 
 var dividers = []Divider{overLayers}

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/plots/recording"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/explain"
@@ -231,16 +232,6 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 	}
 }
 
-// strategyText is a strategy of a decision with its description: "search: ...".
-func strategyText(decision, strategy string) string {
-	if d, err := scheduler.LookupStage(decision); err == nil {
-		if s, err := d.Lookup(strategy); err == nil {
-			return s.Name + ": " + s.Description
-		}
-	}
-	return strategy
-}
-
 func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	g := a.Group
 	row(b, "group", "%s of %s: %s, %s", g.Name, printable(a.Schedule), plural(g.Operators, "operator"),
@@ -273,7 +264,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
 		if g.SplitBy != "" && g.SplitBy != "alg1" {
-			rowWrapped(b, "split by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
+			rowWrapped(b, "split by", recording.Strategy("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
 		}
 		rowOf(b, "Algorithm 1", items)
 	}
@@ -281,11 +272,11 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		b.WriteByte('\n')
 		switch {
 		case g.SplitBy == "search":
-			rowWrapped(b, "no merges", strategyText("split", g.SplitBy))
+			rowWrapped(b, "no merges", recording.Strategy("split", g.SplitBy))
 		case g.GroupedBy == "":
 			rowWrapped(b, "no merges", "the schedule does not say how its groups were made")
 		default:
-			rowWrapped(b, "no merges", strategyText("group", g.GroupedBy))
+			rowWrapped(b, "no merges", recording.Strategy("group", g.GroupedBy))
 		}
 	}
 	if len(g.Merges) > 0 {
@@ -296,9 +287,9 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\nStopped at its borders\n")
 		mergeLines(b, g.Stops, 4)
 	}
-	listFirst(b, plural(len(g.Instances), "instance"), "<name|position|launched|took|<scope|<launch waited for",
+	listFirst(b, plural(len(g.Instances), "instance"), "<name|position|launched|took|<output|<launch waited for",
 		g.Instances, explainRows, func(_ int, x explain.Instance) []any {
-			return []any{x.Name, x.Position, duration(x.Start), duration(x.Took), strings.ToUpper(x.Scope),
+			return []any{x.Name, x.Position, duration(x.Start), duration(x.Took), strings.ToUpper(strings.Join(x.Levels, ", ")),
 				shorten(x.WaitedFor, 48)}
 		})
 }

@@ -205,7 +205,7 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	}
 	var tuned []string
 	for _, t := range a.Tuned {
-		text := fmt.Sprintf("%d: fails", t.Chunk)
+		text = fmt.Sprintf("%d: fails", t.Chunk)
 		if t.ThroughputPerSecond != nil {
 			text = fmt.Sprintf("%d: %s", t.Chunk, perSecond(*t.ThroughputPerSecond))
 		}
@@ -322,37 +322,31 @@ func bufferText(l answers.BufferReport, per string) string {
 }
 
 func spillText(spills []answers.SpillReport) string {
-	if len(spills) == 0 {
-		return "none"
-	}
-	type way struct{ from, to string }
 	var parts []string
-	for _, w := range []way{{"l1", "llb"}, {"l1", "ddr"}, {"llb", "ddr"}} {
+	for _, w := range [][2]string{{"l1", "llb"}, {"l1", "ddr"}, {"llb", "ddr"}} {
 		n, sum := 0, int64(0)
 		for _, s := range spills {
-			if (way{s.From, s.To}) == w {
+			if w == [2]string{s.From, s.To} {
 				n++
 				sum += s.Bytes
 			}
 		}
 		if n > 0 {
-			from, to := strings.ToUpper(w.from), strings.ToUpper(w.to)
-			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, from, to, size(sum)))
+			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, strings.ToUpper(w[0]), strings.ToUpper(w[1]), size(sum)))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // sharesText says how many batch elements the clusters get: "2 on 3 clusters, 1 on 1 cluster".
 func sharesText(shares []int64) string {
 	var parts []string
-	for i := 0; i < len(shares); {
-		j := i
-		for j < len(shares) && shares[j] == shares[i] {
-			j++
+	for n := 0; n < len(shares); {
+		of, before := shares[n], n
+		for n < len(shares) && shares[n] == of {
+			n++
 		}
-		parts = append(parts, fmt.Sprintf("%d on %s", shares[i], plural(j-i, "cluster")))
-		i = j
+		parts = append(parts, fmt.Sprintf("%d on %s", of, plural(n-before, "cluster")))
 	}
 	return strings.Join(parts, ", ")
 }

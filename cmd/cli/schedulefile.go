@@ -33,16 +33,6 @@ func givenHardware(cmd *cobra.Command) string {
 	return f.Value.String()
 }
 
-// violationsError makes the exit status that of a failure; what is wrong is on the standard output.
-type violationsError struct {
-	file  string
-	count int
-}
-
-func (e *violationsError) Error() string {
-	return fmt.Sprintf("%s: %s", e.file, plural(e.count, "violation"))
-}
-
 func newCheckSchedule() *cobra.Command {
 	cmd := command("check schedule")
 	cmd.Args = oneArg("SCHEDULE.json", scheduleHint)
@@ -53,7 +43,7 @@ func newCheckSchedule() *cobra.Command {
 		a := try(f.Check(cmd.Context()))
 		check(emit(cmd, a, func(b *bytes.Buffer) { writeChecked(b, a) }))
 		if !a.OK {
-			return &violationsError{a.File, len(a.Violations)}
+			return fmt.Errorf("%s: %s", a.File, plural(len(a.Violations), "violation"))
 		}
 		return nil
 	}
@@ -101,9 +91,5 @@ func restoreAloud(cmd *cobra.Command, path, accelerator string) (schedulefile.Or
 
 // restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	f, err := scheduler.Open(path, accelerator)
-	if err != nil {
-		return schedulefile.Origin{}, nil, err
-	}
-	return f.Restore(ctx)
+	return try(scheduler.Open(path, accelerator)).Restore(ctx)
 }

@@ -99,14 +99,7 @@ func shownFile(cmd *cobra.Command, name, accelerator string) (recording.Shown, e
 
 // openPage starts a browser and does not wait for it.
 func openPage(file string) error {
-	program := os.Getenv("BROWSER")
-	switch {
-	case program != "":
-	case runtime.GOOS == "darwin":
-		program = "open"
-	default:
-		program = "xdg-open"
-	}
+	program := cmp.Or(os.Getenv("BROWSER"), map[string]string{"darwin": "open"}[runtime.GOOS], "xdg-open")
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return err

@@ -361,6 +361,18 @@ func Grid(spec *hardware.Spec) []int64 {
 // Align rounds a size up to the grain of L1 addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
 
+// OutputBinding is the binding of the layer that makes an instance's first output.
+func (s *Schedule) OutputBinding(instance int) Binding {
+	k := s.Instances.Instances[instance].Group
+	for l := range s.Layers[k] {
+		if k < len(s.LayerBindings) && l < len(s.LayerBindings[k]) && s.LayerBindings[k][l] != nil &&
+			slices.Contains(s.Layers[k][l].Outputs, s.Grouping.Groups[k].Outputs[0]) {
+			return s.LayerBindings[k][l]
+		}
+	}
+	return s.Bindings[instance]
+}
+
 // Away reports whether an instance is of another cluster.
 func (s *Schedule) Away(instance int) bool {
 	return s.Place != nil && instance >= 0 && s.Place[instance] != s.Cluster

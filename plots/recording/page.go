@@ -287,7 +287,7 @@ func decisions(names []string, list []Shown) page.Section {
 		}
 		row := []string{st.Name, st.Description}
 		for _, x := range list {
-			row = append(row, strategy(st.Name, x.Result.By().Pick(st.Name)))
+			row = append(row, Strategy(st.Name, x.Result.By().Pick(st.Name)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -295,7 +295,8 @@ func decisions(names []string, list []Shown) page.Section {
 		Parts: []page.Part{{Wide: true, Table: &t}}}
 }
 
-func strategy(stage, name string) string {
+// Strategy is one of a stage with its description: "search: ...".
+func Strategy(stage, name string) string {
 	if st, err := scheduler.LookupStage(stage); err == nil {
 		if s, err := st.Lookup(name); err == nil {
 			return s.Name + ": " + s.Description
@@ -383,7 +384,7 @@ func reasons(g *explain.Group) []string {
 		if g.SplitBy == "search" {
 			by, stage = g.SplitBy, "split"
 		}
-		lines = append(lines, "Grouped by "+strategy(stage, by)+".")
+		lines = append(lines, "Grouped by "+Strategy(stage, by)+".")
 	}
 	merge := func(what string, list []explain.Merge, most int) {
 		for _, m := range list[max(0, len(list)-most):] {
@@ -399,7 +400,7 @@ func reasons(g *explain.Group) []string {
 			break
 		}
 		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.",
-			x.Name, x.Position+1, duration(x.Start), duration(x.Took), strings.ToUpper(x.Scope), x.WaitedFor))
+			x.Name, x.Position+1, duration(x.Start), duration(x.Took), strings.ToUpper(strings.Join(x.Levels, " and ")), x.WaitedFor))
 	}
 	return lines
 }

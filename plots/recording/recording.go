@@ -227,27 +227,15 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 			total += len(all[q])
 		}
 	}
-	rank := func(name string) int {
-		if i := slices.Index(queues, name); i >= 0 {
-			return i
-		}
-		return len(queues)
-	}
-	var ranks []int
 	for q := range p.Queues {
-		if len(all[q]) == 0 {
-			continue
+		if len(all[q]) > 0 {
+			v.Queues = append(v.Queues, track(p.Queues[q].Kind.String(), r.QueueWord(p.Queues[q]), all[q]))
 		}
-		name := p.Queues[q].Kind.String()
-		at := len(ranks)
-		for at > 0 && ranks[at-1] > rank(name) {
-			at--
-		}
-		ranks = slices.Insert(ranks, at, rank(name))
-		v.Queues = slices.Insert(v.Queues, at, track(name, r.QueueWord(p.Queues[q]), all[q]))
 	}
+	rank := func(q Queue) uint { return uint(slices.Index(queues, q.Name)) } // of others, that of -1
+	slices.SortStableFunc(v.Queues, func(a, b Queue) int { return cmp.Compare(rank(a), rank(b)) })
 	rec.instances(r, cluster, groupOf)
-	near := levelTitle(r, isa.L1)
+	near := picture.Nearest(r)
 	for _, m := range []struct {
 		level        isa.Level
 		short, title string
@@ -262,15 +250,6 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		}
 	}
 	return rec
-}
-
-// levelTitle is a level's name for people: on a machine whose clusters count as cores, the
-// LLB is what the schedule calls the L1.
-func levelTitle(r *scheduler.Result, level isa.Level) string {
-	if r.Raised() && level == isa.L1 {
-		return isa.LLB.String()
-	}
-	return level.String()
 }
 
 // instances records the kernels by the instances that they run, whose names become labels.

@@ -294,14 +294,12 @@ func latencies(r *scheduler.Result) (notes []string) {
 // AddSteady fills in the steady rate, unless its program would be too large.
 func (a *Report) AddSteady(ctx context.Context, r *scheduler.Result) error {
 	steady, err := r.Steady(ctx)
-	if err != nil {
-		if scheduler.TooLarge(err) {
-			err = nil
-		}
-		return err
+	if err == nil {
+		a.SteadyThroughputPerSecond = &steady
+	} else if scheduler.TooLarge(err) {
+		err = nil
 	}
-	a.SteadyThroughputPerSecond = &steady
-	return nil
+	return err
 }
 
 // raise keeps the larger values; clusters differ if their shares do.
@@ -331,7 +329,7 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := s.Bindings[i].Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
+		if text := s.OutputBinding(i).Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
 	}
@@ -362,7 +360,7 @@ func reportOrder(s *schedule.Schedule) OrderReport {
 	for _, i := range s.Order {
 		inst := &s.Instances.Instances[i]
 		o.Instances = append(o.Instances, InstanceReport{s.Grouping.Groups[inst.Group].Name, inst.Index,
-			append(schedule.Binding{}, s.Bindings[i]...), s.Scopes[i].Word(), inst.Group})
+			append(schedule.Binding{}, s.OutputBinding(i)...), s.Scopes[i].Word(), inst.Group})
 	}
 	return o
 }

@@ -325,7 +325,8 @@ type Group struct {
 	// Footprints are the bytes of the largest instance at the factor and at the
 	// smaller ones that were possible, from 1 on; along the dimension that is split.
 	Footprints []Footprint `json:"footprints"`
-	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a schedule does not say.
+	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a schedule does not say; groups of
+	// clusters that divide the network are by their division.
 	GroupedBy string `json:"grouped_by"`
 	SplitBy   string `json:"split_by"`
 	// Choices lists the options of Algorithm 1; Eq. (1) takes the first. Another strategy may have taken something else.
@@ -371,12 +372,12 @@ func newMerge(ev schedule.MergeEvent) Merge {
 
 // Instance is one run of a piece of a group.
 type Instance struct {
-	Name     string  `json:"name"`
-	Position int     `json:"position"`
-	Cores    []int64 `json:"binding"`
-	Scope    string  `json:"scope"`
-	Start    float64 `json:"start_s"`
-	Took     float64 `json:"time_s"`
+	Name     string   `json:"name"`
+	Position int      `json:"position"`
+	Cores    []int64  `json:"binding"`
+	Levels   []string `json:"output_levels"` // where its outputs are, after spilling
+	Start    float64  `json:"start_s"`
+	Took     float64  `json:"time_s"`
 	// What the launch waited for: the command that ended last before it.
 	WaitedFor string `json:"waited_for"`
 }
@@ -427,6 +428,9 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		GroupedBy:  e.r.By().Pick("group"), SplitBy: e.r.By().Pick("split"), Factor: sg.Factor(),
 		TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{},
 		Stops: []Merge{}, Instances: []Instance{}}
+	if e.s.Place != nil {
+		x.GroupedBy = "the division of the network by " + e.r.Clusters.Name()
+	}
 	opt, err := e.opt.SplitOptions(e.s)
 	if err != nil {
 		return nil, err
@@ -455,14 +459,20 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		infos = slices.DeleteFunc(infos, func(i schedule.SplitInfo) bool { return i == best })
 	}
 	x.Merges, x.Stops = e.merges(k)
-	first := e.first(k)
+	first, levels := e.first(k), map[int][]string{}
+	for _, v := range e.s.Values {
+		if v.Instance >= 0 && e.s.Instances.Instances[v.Instance].Group == k && slices.Contains(sg.Outputs, v.Tensor) &&
+			!slices.Contains(levels[v.Instance], v.Level.Word()) {
+			levels[v.Instance] = append(levels[v.Instance], v.Level.Word())
+		}
+	}
 	for pos, i := range e.s.Order {
 		inst := &e.s.Instances.Instances[i]
 		if inst.Group != k {
 			continue
 		}
-		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.Bindings[i]...),
-			Scope: e.s.Scopes[i].Word()}
+		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.OutputBinding(i)...),
+			Levels: levels[i]}
 		if n, runs := first[i]; runs {
 			kernel := &e.kernels[n]
 			run.Start, run.Took = float64(kernel.FromPs)*second, float64(kernel.ToPs-kernel.FromPs)*second
@@ -596,22 +606,19 @@ func (e *Explainer) Within(given *model.Graph, name string) (*Op, error) {
 // Op explains the operator of a name. Of several that share one, NAME#2 is the second.
 func (e *Explainer) Op(name string) (*Op, error) {
 	g := e.s.Graph
-	var alike []int
-	for i, op := range g.Ops {
-		if op.Name == name {
-			alike = append(alike, i)
+	called := func(name string) (list []int) {
+		for i, op := range g.Ops {
+			if op.Name == name {
+				list = append(list, i)
+			}
 		}
+		return list
 	}
+	alike := called(name)
 	if at := strings.LastIndex(name, "#"); len(alike) == 0 && at >= 0 {
 		nth, _ := strconv.Atoi(name[at+1:])
-		for i, op := range g.Ops {
-			if op.Name != name[:at] {
-				continue
-			}
-			if nth--; nth == 0 {
-				alike, name = []int{i}, op.Name
-				break
-			}
+		if all := called(name[:at]); nth > 0 && nth <= len(all) {
+			alike, name = all[nth-1:nth], name[:at]
 		}
 	}
 	if len(alike) > 1 {

@@ -274,15 +274,15 @@ func TestDividedNetwork(t *testing.T) {
 	o, others := e.Overview(), 0
 	for _, x := range o.PathByGroup {
 		g, err := e.Group(x.What)
-		if err != nil || x.What == "" {
-			t.Fatalf("%q on the critical path: %v", x.What, err)
+		if err != nil || g.GroupedBy != "the division of the network by layers" {
+			t.Fatalf("%q on the critical path: %+v, %v", x.What, g, err)
 		}
 		op, err := e.Op(g.First)
 		if err != nil || len(op.Runs) != len(g.Instances) {
 			t.Errorf("%s: %d runs, %v", g.First, len(op.Runs), err)
 		}
 		for _, i := range g.Instances {
-			if i.Took <= 0 || i.WaitedFor == "" {
+			if i.Took <= 0 || i.WaitedFor == "" || len(i.Levels) == 0 {
 				t.Errorf("%+v", i)
 			}
 		}

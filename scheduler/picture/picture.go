@@ -77,9 +77,9 @@ func Cluster(r *scheduler.Result) int {
 	return slices.IndexFunc(r.Shares, func(n int64) bool { return n > 0 })
 }
 
-// nearest is the memory that is filled with instances: on a machine whose clusters
+// Nearest is the memory that is filled with instances: on a machine whose clusters
 // count as cores, the LLB is what the schedule calls the L1.
-func nearest(r *scheduler.Result) string {
+func Nearest(r *scheduler.Result) string {
 	if r.Raised() {
 		return isa.LLB.String()
 	}
@@ -170,7 +170,7 @@ func Gantt(r *scheduler.Result) (*plots.Figure, error) {
 	for _, l := range []struct {
 		level isa.Level
 		name  string
-	}{{isa.L1, nearest(r) + " in use"}, {isa.LLB, isa.LLB.String() + " in use"}} {
+	}{{isa.L1, Nearest(r) + " in use"}, {isa.LLB, isa.LLB.String() + " in use"}} {
 		capacity := r.Program.Capacity[l.level]
 		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
 		if capacity == 0 || len(use.Steps) == 0 {

@@ -32,7 +32,7 @@ func weights(*hardware.Spec) []float64 { return []float64{0, 1, 4} }
 // divide gives each layer behind the groups of a recipe a cluster, by the method of its stage kinds, and cuts groups
 // where clusters differ.
 func divide(_ context.Context, _ *model.Graph, _ *hardware.Spec, r scheduler.Recipe, opt scheduler.Options,
-	weight float64) (scheduler.Recipe, func(*schedule.SubGraph, int64) int, string, error) {
+	weight float64) (scheduler.Recipe, func(*schedule.SubGraph, int64) int, func() string, error) {
 	var place []int // of operators
 	group, split, kinds := r.Strategy("group"), r.Strategy("split"), r.Strategy("kinds")
 	r = r.With("group", scheduler.Strategy{Name: group.Name, Decide: func(ctx context.Context,
@@ -66,7 +66,7 @@ func divide(_ context.Context, _ *model.Graph, _ *hardware.Spec, r scheduler.Rec
 		}
 		return nil
 	}})
-	return r, func(sg *schedule.SubGraph, _ int64) int { return place[sg.Ops[0]] }, "", nil
+	return r, func(sg *schedule.SubGraph, _ int64) int { return place[sg.Ops[0]] }, nil, nil
 }
 
 // A besideLayer is a layer of a group.

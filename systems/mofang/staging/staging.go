@@ -35,10 +35,10 @@ func weights(spec *hardware.Spec) []float64 {
 
 // divide cuts the recipe's groups where stages end.
 func divide(ctx context.Context, g *model.Graph, spec *hardware.Spec, r scheduler.Recipe, opt scheduler.Options,
-	weight float64) (scheduler.Recipe, func(*schedule.SubGraph, int64) int, string, error) {
+	weight float64) (scheduler.Recipe, func(*schedule.SubGraph, int64) int, func() string, error) {
 	stage, note, err := stages(ctx, g, spec, opt, weight)
 	if err != nil {
-		return r, nil, "", err
+		return r, nil, nil, err
 	}
 	from := r.Strategy("group")
 	r = r.With("group", scheduler.Strategy{Name: from.Name, Decide: func(ctx context.Context, d *scheduler.Draft) error {
@@ -46,14 +46,14 @@ func divide(ctx context.Context, g *model.Graph, spec *hardware.Spec, r schedule
 			return err
 		}
 		if d.Graph != g { // the strategy has rewritten it
-			if stage, _, err = stages(ctx, d.Graph, spec, opt, weight); err != nil {
+			if stage, note, err = stages(ctx, d.Graph, spec, opt, weight); err != nil {
 				return err
 			}
 		}
 		cutGroups(d, stage)
 		return nil
 	}})
-	return r, func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }, note, nil
+	return r, func(sg *schedule.SubGraph, _ int64) int { return stage[sg.Ops[0]] }, func() string { return note }, nil
 }
 
 // cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how the pieces are split.
@@ -167,6 +167,9 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt schedu
 				stage[id] = s
 			}
 		}
+	}
+	if len(sizes) == 1 {
+		return stage, "one stage has all layers", nil
 	}
 	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "),
 		r.MaxLoad)
