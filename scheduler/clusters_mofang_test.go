@@ -46,6 +46,31 @@ func TestSearchedLoopsOfStages(t *testing.T) {
 	}
 }
 
+// The note on stages is of the graph that runs, in which attentions are operators.
+func TestStagesOfRewrittenGraph(t *testing.T) {
+	net, err := network.Open("bert-128", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), net, load(t, "stcp920"), 1, recipe, Options{Clusters: "pipeline"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n [4]int
+	note := r.Notes[len(r.Notes)-1]
+	if _, err := fmt.Sscanf(note, "stages of %d, %d, %d, %d layers", &n[0], &n[1], &n[2], &n[3]); err != nil {
+		t.Fatalf("%q: %v", r.Notes, err)
+	}
+	g := r.Schedule.Graph
+	if want := len(schedule.Layers(g, schedule.ExecutionOrder(g))); n[0]+n[1]+n[2]+n[3] != want {
+		t.Errorf("%q, of %d layers", note, want)
+	}
+}
+
 // What a stage reads of one on another chip takes that chip's DDR and the link, each load of it,
 // and nothing else does.
 func TestStagesOverChips(t *testing.T) {

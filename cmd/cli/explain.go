@@ -189,8 +189,8 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds),
 		percent(o.SharedSeconds/o.TotalSeconds))
-	list(b, "What each unit waited for while it was idle, in the cluster where it is busiest", "<unit|busy|<waited for", o.Waits,
-		func(_ int, w explain.UnitWaits) []any {
+	list(b, "What each unit waited for while it was idle, in the cluster where it is busiest", "<unit|busy|<waited for",
+		o.Waits, func(_ int, w explain.UnitWaits) []any {
 			return []any{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(sharesOf(w.Causes, 3), ", ")}
 		})
 	if len(groups) > 0 {

@@ -332,7 +332,8 @@ func spillText(spills []answers.SpillReport) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, strings.ToUpper(w[0]), strings.ToUpper(w[1]), size(sum)))
+			parts = append(parts, fmt.Sprintf("%d from %s to %s (%s)", n, strings.ToUpper(w[0]),
+				strings.ToUpper(w[1]), size(sum)))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none")

@@ -400,7 +400,8 @@ func reasons(g *explain.Group) []string {
 			break
 		}
 		lines = append(lines, fmt.Sprintf("%s runs as number %d, from %s for %s, output in the %s; its launch waited for %s.",
-			x.Name, x.Position+1, duration(x.Start), duration(x.Took), strings.ToUpper(strings.Join(x.Levels, " and ")), x.WaitedFor))
+			x.Name, x.Position+1, duration(x.Start), duration(x.Took), strings.ToUpper(strings.Join(x.Levels, " and ")),
+			x.WaitedFor))
 	}
 	return lines
 }

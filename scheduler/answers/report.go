@@ -208,8 +208,9 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
 		Kernels: sr.Static.Commands[isa.Launch],
-		Time:    []TimeReport{}, Last: r.Last(), Commands: []CommandReport{}, Resources: []ResourceReport{}, Tuned: []TrialReport{},
-		Working: r.Working(), Also: append([]string{}, r.Also...), Notes: append([]string{}, r.Notes...),
+		Time:    []TimeReport{}, Last: r.Last(), Commands: []CommandReport{}, Resources: []ResourceReport{},
+		Tuned: []TrialReport{}, Working: r.Working(), Also: append([]string{}, r.Also...),
+		Notes: append([]string{}, r.Notes...),
 	}
 	if r.Clusters == scheduler.OverBatch {
 		a.Shares = r.Shares

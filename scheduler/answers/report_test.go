@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -36,6 +37,13 @@ func TestLatencies(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := strings.Join(latencies(r), "\n")
+		s := r.Schedule // layers' own bindings are those that run
+		own := s.LayerBindings[0]
+		cores := own[len(own)-1]
+		cores[0]++
+		if b := NewReport(r, schedulefile.Origin{}).Order.Instances[0].Binding; s.Bindings[0][0] == b[0] || b[0] != cores[0] {
+			t.Errorf("binding %v, its last layer's is %v", b, cores)
+		}
 		if (c.want == "") != (notes == "") || !strings.Contains(notes, c.want) {
 			t.Errorf("%+v: %q", c, notes)
 		}

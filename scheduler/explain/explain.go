@@ -186,7 +186,8 @@ func (e *Explainer) Overview() Overview {
 	}
 	o.SharedSeconds, o.LatencySeconds = float64(shared)*second, float64(latency)*second
 	for _, q := range e.units() {
-		w := UnitWaits{Unit: e.r.QueueWord(p.Queues[q]), Cluster: int(p.Queues[q].Cluster), BusySeconds: float64(r.Queues[q].BusyPs) * second}
+		w := UnitWaits{Unit: e.r.QueueWord(p.Queues[q]), Cluster: int(p.Queues[q].Cluster),
+			BusySeconds: float64(r.Queues[q].BusyPs) * second}
 		var t tally
 		free := int64(0)
 		for i := range p.Commands {
