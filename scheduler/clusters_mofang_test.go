@@ -52,11 +52,15 @@ func TestStagesOfRewrittenGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
 	recipe, err := Lookup("tiled-llb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(t.Context(), net, load(t, "stcp920"), 1, recipe, Options{Clusters: "pipeline"})
+	r, err := Run(t.Context(), net, chip, 1, recipe, Options{Clusters: "pipeline"})
 	if err != nil {
 		t.Fatal(err)
 	}
