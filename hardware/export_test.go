@@ -40,3 +40,18 @@ func (d *Description) Comment(name string) (string, error) {
 	}
 	return f.node.LineComment, nil
 }
+
+// L1TotalBytes is the capacity of "the L1" of a cluster: the data parts of all its
+// cores that have one. Separate weight buffers do not count.
+func (s *Spec) L1TotalBytes() Bytes {
+	if s.L1 == nil {
+		return 0
+	}
+	n := 0
+	for _, t := range s.CoreTypes {
+		if t.HasL1 {
+			n += t.Count
+		}
+	}
+	return s.L1.SizeBytes * Bytes(n)
+}

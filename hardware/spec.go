@@ -338,21 +338,6 @@ func (t CoreType) sharing() []int {
 	return group
 }
 
-// L1TotalBytes is the capacity of "the L1" of a cluster: the data parts of all its
-// cores that have one. Separate weight buffers do not count.
-func (s *Spec) L1TotalBytes() Bytes {
-	if s.L1 == nil {
-		return 0
-	}
-	n := 0
-	for _, t := range s.CoreTypes {
-		if t.HasL1 {
-			n += t.Count
-		}
-	}
-	return s.L1.SizeBytes * Bytes(n)
-}
-
 // PeakMACsPerSecond is the multiply-accumulates per second that all matrix units of the chip reach together for a
 // dtype. If no matrix unit supports the dtype, it is what the other units reach, with a multiply-accumulate as one
 // simple operation; 0 if none supports it. Of units that share hardware only the fastest counts.

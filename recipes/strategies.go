@@ -20,7 +20,7 @@ func table() scheduler.Table {
 		Orders: []string{"alg3", "dfs", "bfs", "layer-by-layer", "chunk-by-chunk"},
 		Moves:  slices.Concat(exact.Moves(), tiles.Moves()),
 		Join: func(s *schedule.Schedule) []schedule.Join {
-			return graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes, s.UnevenCores)
+			return graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes, s.Slices)
 		},
 		Place: func(ctx context.Context, s *schedule.Schedule, how scheduler.Placing) error {
 			return graphturbo.Place(s, how, exact.Packer(ctx))

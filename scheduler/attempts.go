@@ -30,8 +30,11 @@ type trials struct {
 	recipes     []Recipe
 	weights     []float64
 	opt         run
-	compared    bool // its time is wanted even where there is but one schedule
-	wide        bool // what Options.InPlace changes is tried both ways
+	compared    bool    // its time is wanted even where there is but one schedule
+	wide        bool    // what Options.InPlace changes is tried both ways
+	divisors    float64 // how many times more cores plain bindings by divisors may use; 1: they are not tried
+	goal        int64   // the fastest latency before
+	reached     []int64 // by recipe, the least latency
 	draftGroups []draftGroup
 	list        []attempt
 	all         []tried // by recipe
@@ -69,8 +72,17 @@ func (c *trials) fastest(ctx context.Context, chunk int64) tried {
 	if err := c.begin(ctx, chunk); err != nil {
 		return tried{err: err}
 	}
-	c.round(ctx, func(attempt) bool { return true })
+	c.rounds(ctx, func(attempt) bool { return true })
 	return c.best(ctx)
+}
+
+// rounds tries some attempts, those by divisors only of recipes that more cores could make the fastest.
+func (c *trials) rounds(ctx context.Context, pick func(attempt) bool) {
+	also := c.divisors > 1 && c.opt.part.cores == 0
+	late := func(a attempt) bool { return also && a.pieces == schedule.UnevenDivisors }
+	c.round(ctx, func(a attempt) bool { return !late(a) && pick(a) })
+	most := c.divisors * float64(min(c.least, c.goal))
+	c.round(ctx, func(a attempt) bool { return late(a) && pick(a) && float64(c.reached[a.recipe]) <= most })
 }
 
 // begin lists the attempts of a chunk.
@@ -80,6 +92,7 @@ func (c *trials) begin(ctx context.Context, chunk int64) (err error) {
 		c.opt = c.opt.oneAtATime()
 	}
 	c.draftGroups, c.all = draftGroupsOf(c.recipes, c.opt), make([]tried, len(c.recipes))
+	c.reached = slices.Repeat([]int64{math.MaxInt64}, len(c.recipes))
 	c.measured, c.least = map[program]int64{}, math.MaxInt64
 	c.list, err = c.attempts(ctx, c.draftGroups)
 	return err
@@ -157,6 +170,12 @@ func (c *trials) time(ctx context.Context, made *Result, limit int64, slack floa
 func (c *trials) attempts(ctx context.Context, draftGroups []draftGroup) (list []attempt, err error) {
 	for i, r := range c.recipes {
 		all := c.opt.Uneven.Alternatives()
+		if c.opt.part.cores > 0 && c.divisors > 1 { // without divisors it is as on a power of two
+			all = nil
+		}
+		if c.divisors > 1 {
+			all = append(all, schedule.UnevenDivisors)
+		}
 		if r.Strategy("bind").Even { // whose pieces differ anyway
 			all = all[:1]
 		}
@@ -242,11 +261,13 @@ func (c *trials) try(ctx context.Context, list []attempt, l draftGroup, all []tr
 			}
 			onePiece := i == len(list)-1 || !made.Schedule.Uneven()
 			if c.compared || t.made != nil || len(c.recipes)+len(c.weights) > 2 || !onePiece {
-				slack := nearest                                   // for near; 1 without it is not measurably quicker
+				slack := max(nearest, c.divisors)                  // for near; 1 without it is not measurably quicker
 				if c.wide && a.inPlace && r.Name == table.Greedy { // it may stand for a faster one, see compete
-					slack = nearly
+					slack = max(slack, nearly)
 				}
-				if ps, err = c.time(ctx, made, t.ps, slack); c.near != nil && err == nil && ps < math.MaxInt64 {
+				ps, err = c.time(ctx, made, t.ps, slack)
+				c.reached[a.recipe] = min(c.reached[a.recipe], cmp.Or(ps, math.MaxInt64))
+				if c.near != nil && err == nil && ps < math.MaxInt64 {
 					c.near(a, opt, ps)
 				}
 			}

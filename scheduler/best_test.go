@@ -301,7 +301,7 @@ func TestLayerBindings(t *testing.T) {
 	bind := recipe.With("bind", scheduler.Strategy{Name: "rows",
 		Decide: func(_ context.Context, d *scheduler.Draft) error {
 			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
-				d.UnevenCores)
+				d.Slices)
 			for _, layers := range d.Layers {
 				list := make([]schedule.Binding, len(layers))
 				for l := range list {

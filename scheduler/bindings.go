@@ -218,7 +218,7 @@ func (a *Site) moveBinding() *Decisions {
 	made := a.Schedule
 	sg := made.Grouping.Groups[k]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
-	list := schedule.Bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithL1(made.Spec), made.UnevenCores)
+	list := schedule.Bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithL1(made.Spec), made.Slices)
 	b := list[a.Rand.IntN(len(list))]
 	if b.Equal(made.Bindings[inst.ID]) {
 		return nil

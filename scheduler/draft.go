@@ -82,7 +82,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
 	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, Whole: from.Whole, Busy: cmp.Or(opt.active, from.Busy),
-		UnevenCores: opt.Uneven == schedule.UnevenAll, Counting: r.Strategy("group").Counting, Memo: opt.memo}
+		Slices: opt.Uneven.Slices(), Counting: r.Strategy("group").Counting, Memo: opt.memo}
 	if opt.tiles != nil {
 		s.Attentions = &opt.tiles.attentions
 	}

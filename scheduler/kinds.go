@@ -54,7 +54,7 @@ func (d *Draft) LayerSeconds(layer *schedule.Layer, made schedule.Regions, m *co
 	out := layer.Outputs[at]
 	box := made[out]
 	b := schedule.GridBinding(box, g.Tensor(out).Layout, schedule.Forbidden(g, layer.Ops, out), schedule.Grid(spec),
-		d.UnevenCores)
+		d.Slices)
 	boxes := schedule.Regions{out: schedule.Slice(box, b, g.Tensor(out).Layout, 0)}
 	bytes := func(t model.TensorID) int64 { return g.Tensor(t).DType.Bytes(boxes[t].Elements()) }
 	schedule.BackPropagate(g, layer.Ops, boxes)

@@ -41,7 +41,7 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 		})},
 		{"bind", "plain", strategy(func(d *scheduler.Draft) error {
 			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
-				d.UnevenCores)
+				d.Slices)
 			return nil
 		})},
 		{"weights", "reload", strategy(func(d *scheduler.Draft) error {
@@ -162,14 +162,14 @@ func TestOwnMistakes(t *testing.T) {
 			"bind by mine: 0 bindings and 0 scopes, expected "},
 		{"too many cores", "bind", strategy(func(d *scheduler.Draft) error {
 			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
-				d.UnevenCores)
+				d.Slices)
 			d.Bindings[0] = slices.Clone(d.Bindings[0])
 			d.Bindings[0][0] = 1 << 20
 			return nil
 		}), "bind by mine: instance 0 of g0: "},
 		{"a level that does not exist", "bind", strategy(func(d *scheduler.Draft) error {
 			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
-				d.UnevenCores)
+				d.Slices)
 			d.Scopes[0] = 7
 			return nil
 		}), "scope 7, expected L1, LLB or DDR"},

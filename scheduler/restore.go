@@ -206,7 +206,9 @@ func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	}
 	r := &Result{Recipe: recipeOf(origin), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch,
 		Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level), InPlace: origin.InPlace}
-	if !f.Schedules[0].UnevenCores {
+	if p := f.Schedules[0]; p.Divisors {
+		r.Uneven = schedule.UnevenDivisors
+	} else if !p.UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}
 	r.winner, _ = lookup(origin.Fastest)

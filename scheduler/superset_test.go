@@ -55,7 +55,7 @@ func fixedChoices(t *testing.T, spec *hardware.Spec, batch int64) (list []fixed)
 	for share, n := (batch+int64(spec.Clusters)-1)/int64(spec.Clusters), int64(1); n <= share; n++ {
 		add(fmt.Sprintf("chunk %d", n), own, scheduler.Options{Chunk: n}, spec)
 	}
-	for _, pieces := range []schedule.Uneven{schedule.UnevenNone, schedule.UnevenAll} {
+	for _, pieces := range []schedule.Uneven{schedule.UnevenNone, schedule.UnevenAll, schedule.UnevenDivisors} {
 		add(fmt.Sprintf("uneven %v", pieces), own, scheduler.Options{Uneven: pieces}, spec)
 	}
 	for _, by := range []scheduler.Division{scheduler.OverLayer, "pipeline", "kinds"} { // one that fails is logged

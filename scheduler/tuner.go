@@ -60,8 +60,8 @@ const (
 
 // newTrials lets recipes compete.
 func (t *tuner) newTrials(opt run) *trials {
-	return &trials{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
-		near: t.near,
+	c := &trials{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
+		near: t.near, goal: t.least,
 		wide: t.wide && !opt.InPlace && opt.Clusters != OverLayer,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
 			return prepare(ctx, t.net, t.machine, t.batch, r, opt)
@@ -75,6 +75,11 @@ func (t *tuner) newTrials(opt run) *trials {
 			}
 			return made.latency(ctx, limit)
 		}}
+	if t.wide && opt.Uneven == schedule.UnevenFastest {
+		cores := cmp.Or(opt.part.cores, schedule.CoresWithL1(t.spec))
+		c.divisors = float64(cores) / float64(int64(1)<<bits.Len64(uint64(cores))/2)
+	}
+	return c
 }
 
 // all tries the chunks and, of a wide recipe, what else may be faster.
@@ -93,7 +98,6 @@ func (t *tuner) all(ctx context.Context, chunks []int64) error {
 	return nil
 }
 
-// chunk tries a size.
 func (t *tuner) chunk(ctx context.Context, chunk int64) error {
 	c, made := t.newTrials(t.opt), tried{}
 	if !t.wide {
@@ -109,7 +113,7 @@ func (t *tuner) chunk(ctx context.Context, chunk int64) error {
 // compete lets the recipes that differ most compete, and if one of them is near the fastest so far the others as well.
 // Of groups in place, those whose loops are by rules stand for those with tiles.
 func (t *tuner) compete(ctx context.Context, c *trials) tried {
-	c.round(ctx, func(a attempt) bool { return t.scout(a.recipe) && !t.tiles(a) })
+	c.rounds(ctx, func(a attempt) bool { return t.scout(a.recipe) && !t.tiles(a) })
 	made := c.best(ctx)
 	if made.made == nil && (made.err == nil || fatal(ctx, made.err)) || float64(made.ps) > float64(t.least)*nearly {
 		return made
@@ -121,7 +125,7 @@ func (t *tuner) compete(ctx context.Context, c *trials) tried {
 			placed = x.made
 		}
 	}
-	c.round(ctx, func(a attempt) bool {
+	c.rounds(ctx, func(a attempt) bool {
 		if t.tiles(a) {
 			return placed != nil && placed.Uneven == a.pieces
 		}
@@ -212,7 +216,7 @@ func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by fun
 	if by == nil {
 		made = t.compete(ctx, c)
 	} else {
-		c.round(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
+		c.rounds(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
 		made = c.best(ctx)
 	}
 	if err = t.take(ctx, chunk, made, false); t.least < was {
@@ -225,11 +229,9 @@ func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by fun
 // recipes in the same way.
 func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	t.found = &t.opt
-	if more := t.others(divisors); len(more) > 0 {
-		t.more = more
-		if err := t.besides(ctx, t.opt, more...); err != nil {
-			return err
-		}
+	t.more = t.others(divisors)
+	if err := t.besides(ctx, t.opt, t.more...); err != nil {
+		return err
 	}
 	if t.opt.Clusters == OverBatch && t.spec.Chips == nil {
 		if err := cmp.Or(t.fewer(ctx, divisors), t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
@@ -281,6 +283,16 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	few := len(t.best.Schedule.Steps) <= fewSteps && most <= fewCores && t.near == nil
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
 		try.part.cores = n
+		for _, chunk := range divisors {
+			alike := chunk > 1 && n&(n-1) != 0 && n == most-most%chunk // as many for each element
+			if few && (alike || chunk == even) && (try.share > 0 || chunk != t.best.Chunk) {
+				own := t.opt
+				own.part.cores = n
+				if err := t.besides(ctx, own, chunk); err != nil {
+					return err
+				}
+			}
+		}
 		if n == power && most%n != 0 && t.tune { // most layers have no use for more: whatever is fastest may be so here
 			for _, chunk := range divisors {
 				if _, err := t.compare(ctx, try, chunk, limit, nil); err != nil {
@@ -378,7 +390,9 @@ func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r 
 	x := *t
 	x.recipes, x.wide, x.opt = []Recipe{r}, false, run{Options: o, state: in}
 	x.opt.Clusters = by
-	m = x.newTrials(x.opt).fastest(ctx, n)
+	c := x.newTrials(x.opt)
+	c.divisors = t.newTrials(t.opt).divisors
+	m = c.fastest(ctx, n)
 	err = x.take(ctx, n, m, true)
 	also := "layers over kinds of core"
 	if by == OverLayer {

@@ -240,9 +240,9 @@ func addInPlace(cmd *cobra.Command) *bool {
 
 // addUneven adds --uneven; [unevenOf] is its value.
 func addUneven(cmd *cobra.Command) *choice {
-	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames()}
+	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames[:]}
 	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words,
-		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; fastest: all or none)")
+		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; divisors: as all, and over divisors of the cores; fastest: all or none, of tiled divisors, too)")
 	return c
 }
 

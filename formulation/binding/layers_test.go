@@ -35,7 +35,7 @@ func TestLayers(t *testing.T) {
 				l, err := binding.LayersOf(t.Context(), &plain, inst, m,
 					func(layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
 						forbidden := schedule.Forbidden(s.Graph, layer.Ops, out)
-						return slices.DeleteFunc(binding.Candidates(region, forbidden, cores, s.UnevenCores),
+						return slices.DeleteFunc(binding.Candidates(region, forbidden, cores, s.Slices != schedule.SlicesAlike),
 							func(b schedule.Binding) bool {
 								return 2*b.Cores() < cores || schedule.CheckBinding(region, b, forbidden, cores) != nil
 							})

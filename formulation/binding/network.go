@@ -78,7 +78,7 @@ func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Ne
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		out := s.Grouping.Groups[inst.Group].Outputs[0]
-		q.all[i] = grids(inst.Regions[out], s.Graph.SequentialOf(out), p.cores, s.UnevenCores)
+		q.all[i] = grids(inst.Regions[out], s.Graph.SequentialOf(out), p.cores, s.Slices != schedule.SlicesAlike)
 		if !slices.ContainsFunc(q.all[i], s.Bindings[i].Equal) {
 			q.all[i] = append(q.all[i], s.Bindings[i])
 		}

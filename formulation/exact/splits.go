@@ -156,7 +156,7 @@ func exploreForms(ctx context.Context, d *scheduler.Draft, timed context.Context
 	error) {
 	paths := cmp.Or(d.Paths(), splitPaths)
 	f := *d
-	f.Schedule = &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Busy: d.Busy, UnevenCores: d.UnevenCores}
+	f.Schedule = &schedule.Schedule{Graph: d.Graph, Spec: d.Spec, Busy: d.Busy, Slices: d.Slices}
 	err := f.Rewrite("attention")
 	if err != nil || f.Graph == d.Graph || d.Options.Clusters != scheduler.OverBatch { // clusters number operators
 		return explore(ctx, d, timed, x, paths)

@@ -153,7 +153,7 @@ func (p *pricer) apart(q *part, info schedule.SplitInfo) bool {
 // divides is line 10 of Algorithm 1: the factor divides the matched extent of every
 // intermediate, and, if no piece may be uneven, of every output.
 func (p *pricer) divides(tr schedule.Tracker, q *part, v int64) bool {
-	if p.uneven == schedule.UnevenAll {
+	if p.uneven.Slices() != schedule.SlicesAlike {
 		return true
 	}
 	for _, id := range q.ops {
@@ -277,13 +277,13 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 	} else {
 		forbidden = schedule.Forbidden(g, layer.Ops, out)
 	}
-	b := schedule.GridBinding(r, g.Tensor(out).Layout, forbidden, p.grid, p.uneven == schedule.UnevenAll)
+	b := schedule.GridBinding(r, g.Tensor(out).Layout, forbidden, p.grid, p.uneven.Slices())
 	core := schedule.Regions{out: schedule.Slice(r, b, g.Tensor(out).Layout, 0)}
 	for _, t := range layer.Outputs {
 		if t == out || reg[t].Elements() == 0 {
 			continue
 		}
-		other := schedule.GridBinding(reg[t], g.Tensor(t).Layout, nil, p.grid, p.uneven == schedule.UnevenAll)
+		other := schedule.GridBinding(reg[t], g.Tensor(t).Layout, nil, p.grid, p.uneven.Slices())
 		core[t] = schedule.Slice(reg[t], other, g.Tensor(t).Layout, 0)
 	}
 	schedule.BackPropagate(g, layer.Ops, core)

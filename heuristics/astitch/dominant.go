@@ -169,7 +169,8 @@ func mapped(g *model.Graph, ops []model.OpID, cores int64) (used, again int64) {
 	}
 	main := g.Tensor(outputs[0])
 	whole := model.Whole(main.Shape)
-	b := schedule.PlainBinding(whole, main.Layout, schedule.Forbidden(g, ops, main.ID), cores, false)
+	forbidden := schedule.Forbidden(g, ops, main.ID)
+	b := schedule.GridBinding(whole, main.Layout, forbidden, []int64{cores}, schedule.SlicesAlike)
 	done := map[model.TensorID]int64{}
 	for c := int64(0); c < b.Cores(); c++ {
 		reg := schedule.Regions{}
@@ -177,8 +178,8 @@ func mapped(g *model.Graph, ops []model.OpID, cores int64) (used, again int64) {
 			t := g.Tensor(o)
 			r := model.Whole(t.Shape)
 			own := b
-			if !own.Follows(r, nil, cores, false) {
-				own = schedule.PlainBinding(r, t.Layout, nil, cores, false)
+			if !own.Follows(r, nil, cores, schedule.SlicesAlike) {
+				own = schedule.GridBinding(r, t.Layout, nil, []int64{cores}, schedule.SlicesAlike)
 			}
 			if s := schedule.Slice(r, own, t.Layout, c); s != nil {
 				reg[o] = s

@@ -11,12 +11,12 @@ import (
 // first. grid is the arrangement of a cluster's cores: arranged, a single number for a line; the plain binding maps
 // loop dimensions to the dimensions of a grid one after the other (§3.6).
 func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64,
-	uneven bool) ([]schedule.Binding, []schedule.Level) {
+	how schedule.Slices) ([]schedule.Binding, []schedule.Level) {
 	cores := int64(1)
 	for _, n := range grid {
 		cores *= n
 	}
-	plain, scope := PlainBindGrid(g, gr, ig, grid, uneven)
+	plain, scope := PlainBindGrid(g, gr, ig, grid, how)
 	bind := make([]schedule.Binding, len(order))
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for k, sg := range gr.Groups {
@@ -39,7 +39,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		bind[i] = plain[i]
 		for _, d := range producers(inst) {
 			made := ig.Instances[d.From].Regions[d.Tensor]
-			want := inference[sg.ID].Infer(bind[i], d.Tensor, made, uneven)
+			want := inference[sg.ID].Infer(bind[i], d.Tensor, made, how)
 			producer := gr.Groups[ig.Instances[d.From].Group]
 			switch {
 			case want == nil || d.Tensor != producer.Outputs[0]:
@@ -56,14 +56,14 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 
 // PlainBindGrid gives each instance its plain binding over a grid of cores and the L1
 // as scope; variants without Algorithm 4 use it.
-func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64, uneven bool) (
-	[]schedule.Binding, []schedule.Level) {
+func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64,
+	how schedule.Slices) ([]schedule.Binding, []schedule.Level) {
 	bind := make([]schedule.Binding, len(ig.Instances))
 	for i := range bind {
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, g.SequentialOf(out), grid, uneven)
+		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, g.SequentialOf(out), grid, how)
 	}
 	return bind, make([]schedule.Level, len(bind))
 }
@@ -76,7 +76,7 @@ func producers(inst *schedule.Instance) []schedule.Dep {
 // where several producers feed it, a split where it reads part of one, a copy
 // where the scope is not the L1, and a redistribution where the bindings differ.
 func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding,
-	scope []schedule.Level, uneven bool) []schedule.Join {
+	scope []schedule.Level, how schedule.Slices) []schedule.Join {
 	var joins []schedule.Join
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for _, i := range order {
@@ -101,7 +101,7 @@ func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 					copies += d.Bytes
 					continue
 				}
-				want := inference[sg.ID].Infer(bind[i], t, made, uneven)
+				want := inference[sg.ID].Infer(bind[i], t, made, how)
 				if have := bind[d.From]; want != nil && len(want) == len(have) && !have.Equal(want) {
 					moved += d.Bytes
 					mismatch = make(schedule.Binding, len(want))

@@ -219,9 +219,9 @@ func TestUpsampling(t *testing.T) {
 	// The producer feeds several finer instances: a split operator is put in between.
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.BFS(ig)
-	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, false)
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, schedule.SlicesAlike)
 	found := false
-	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, false) {
+	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, schedule.SlicesAlike) {
 		found = found || j.Kind == schedule.SplitOp
 	}
 	if !found {
@@ -503,7 +503,7 @@ func TestBindUsesAllCores(t *testing.T) {
 	gr := grouped(g, options)
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.DFS(ig)
-	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, false)
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, schedule.SlicesAlike)
 	for i, b := range bind {
 		inst := &ig.Instances[i]
 		out := gr.Groups[inst.Group].Outputs[0]
@@ -526,7 +526,7 @@ func TestBindUsesAllCores(t *testing.T) {
 		t.Errorf("stage 2 is bound %v (N,C,H,W), want 2 along N and 4 along H", got)
 	}
 	joins := map[schedule.JoinKind]int{}
-	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, false) {
+	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, schedule.SlicesAlike) {
 		joins[j.Kind]++
 	}
 	if joins[schedule.Concat] != 7 {
@@ -552,7 +552,7 @@ func TestDoesNotFit(t *testing.T) {
 		s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 	}
 	s.Order = graphturbo.BFS(s.Instances)
-	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8}, false)
+	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8}, schedule.SlicesAlike)
 	if err := s.BuildSteps(context.Background(), schedule.L1); err != nil {
 		t.Fatal(err)
 	}

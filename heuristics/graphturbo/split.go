@@ -145,7 +145,7 @@ func (s *Splitter) least(c *cut, peak, factor int64) int64 {
 
 // divides is line 10: the factor divides the matched extent of every intermediate and, if asked, of every output.
 func (s *Splitter) divides(c *cut, v int64, outputsToo bool) bool {
-	return s.opt.Uneven == schedule.UnevenAll || c.divides(v, outputsToo)
+	return s.opt.Uneven.Slices() != schedule.SlicesAlike || c.divides(v, outputsToo)
 }
 
 // roundUp is the power of two from which on every integer is a candidate for v.

@@ -187,13 +187,13 @@ func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
 
 var plainBinding = scheduler.Strategy{Name: "plain", Description: "the outermost dimensions",
 	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
+		d.Bindings, d.Scopes = PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.Slices)
 		return nil
 	}}
 
 var algorithm4 = scheduler.Strategy{Name: "alg4", Alias: "greedy", Description: "Algorithm 4 of the paper, an instance at a time",
 	Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec), d.UnevenCores)
+		d.Bindings, d.Scopes = BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec), d.Slices)
 		return nil
 	}}
 

@@ -123,7 +123,7 @@ func leastTaken(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 		return part, columns + g.Tensor(rows).DType.Bytes(reg[rows].Elements()), columns
 	}
 	most, least, columns := taken(cores)
-	for _, b := range schedule.Bindings(box, n, true) {
+	for _, b := range schedule.Bindings(box, n, schedule.SlicesUneven) {
 		part, bytes, _ := taken(b)
 		if weights.Role == model.Constant && columns == weights.Bytes() && part <= most && bytes < least &&
 			schedule.CheckBinding(box, b, forbidden, n) == nil {

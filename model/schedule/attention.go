@@ -628,7 +628,7 @@ func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region mode
 	for d, iv := range region {
 		factors[d] = []int64{1}
 		add := func(f int64) {
-			if f > 1 && f <= b.cores && cuts(iv.Len(), f, b.UnevenCores) && !slices.Contains(factors[d], f) {
+			if f > 1 && f <= b.cores && cuts(iv.Len(), f, b.Slices) && !slices.Contains(factors[d], f) {
 				factors[d] = append(factors[d], f)
 			}
 		}

@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -50,54 +49,26 @@ func (b Binding) Busy(r model.Region) int64 {
 	return (2*all + busiest) / (2 * busiest)
 }
 
-// PlainBinding gives cores to the dimensions from the outermost inward, to each the largest power of two that is left
-// and divides its extent. Dimensions with forbidden[d] get none. r is the box to spread.
+// GridBinding gives cores to the dimensions from the outermost inward, to each the largest power of two that is left
+// and divides its extent. Dimensions with forbidden[d] get none. r is the box to spread. In a grid of several, loops
+// are mapped to its dimensions one after the other (paper §3.6): the first takes loops from the outermost inward, the
+// next from the innermost outward, and so on in turn, each of those that no other has taken; so that a product's rows
+// lie along one and its columns along another. Beside the powers of two, a loop may take the whole of a dimension.
 //
-// With uneven, a power of two need not divide: of all bindings it is that which keeps most cores busy, and of these
-// that with most on the outermost dimension, then on the next. So 197 rows of 768 columns on 8 cores are cut into 7
-// pieces of 25 rows and one of 22 (7.88 cores), since rows need less of each other than columns; but of 7 rows it is
-// the columns, since 7 pieces of one row keep 7 cores busy.
-func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64, uneven bool) Binding {
-	b := One(len(r))
-	if uneven {
-		b.spread(r, layout, forbidden, cores, false)
-		return b
-	}
-	left := cores
-	for _, d := range layout {
-		if d < len(forbidden) && forbidden[d] {
-			continue
-		}
-		f := int64(1)
-		for f*2 <= left {
-			f *= 2
-		}
-		for f > 1 && r[d].Len()%f != 0 {
-			f /= 2
-		}
-		b[d] = f
-		left /= f
-	}
-	return b
-}
-
-// GridBinding is PlainBinding for cores in a grid: loop dimensions are mapped to the dimensions of the grid one after
-// the other (paper §3.6). The first dimension of the grid takes loops from the outermost inward, the next from the
-// innermost outward, and so on in turn, each of those that no other has taken; so that a product's rows lie along one
-// dimension and its columns along another. Beside the powers of two, a loop may take the whole of a dimension. In a
-// grid of one dimension this is PlainBinding.
-func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, uneven bool) Binding {
-	if len(grid) == 1 {
-		return PlainBinding(r, layout, forbidden, grid[0], uneven)
-	}
+// Unless slices are alike, a power of two need not divide: of all bindings it is that which keeps most cores busy, and
+// of these that with most on the outermost dimension, then on the next. So 197 rows of 768 columns on 8 cores are cut
+// into 7 pieces of 25 rows and one of 22 (7.88 cores), since rows need less of each other than columns; but of 7 rows
+// it is the columns, since 7 pieces of one row keep 7 cores busy. By divisors three images on six cores are cut in 3
+// times 2.
+func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, how Slices) Binding {
 	b := One(len(r))
 	for k, cores := range grid {
 		order := slices.Clone(layout)
 		if k%2 == 1 {
 			slices.Reverse(order)
 		}
-		if uneven {
-			b.spread(r, order, forbidden, cores, true)
+		if how != SlicesAlike {
+			b.spread(r, order, forbidden, cores, how, len(grid) > 1)
 			continue
 		}
 		left := cores
@@ -106,7 +77,7 @@ func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, u
 				continue
 			}
 			f := left
-			if r[d].Len()%f != 0 {
+			if len(grid) == 1 || r[d].Len()%f != 0 {
 				for f = 1; f*2 <= left; {
 					f *= 2
 				}
@@ -123,7 +94,7 @@ func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, u
 
 // spread binds the loops of a box that have no cores yet, in this order; with whole, all
 // cores that are left may go to one of them beside the powers of two.
-func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int64, whole bool) {
+func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int64, how Slices, whole bool) {
 	now, best := slices.Clone(b), slices.Clone(b)
 	most := int64(0)
 	var extend func(i int, left int64)
@@ -136,22 +107,19 @@ func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int
 			return
 		}
 		d := order[i]
-		try := func(cores int64) {
-			now[d] = model.Pieces(r[d].Len(), cores)
-			extend(i+1, left/cores)
-			now[d] = b[d]
-		}
-		switch {
-		case b[d] > 1 || d < len(forbidden) && forbidden[d]:
+		if b[d] > 1 || d < len(forbidden) && forbidden[d] {
 			extend(i+1, left)
 			return
-		case whole:
-			try(left)
 		}
-		for n := int64(1) << (bits.Len64(uint64(left)) - 1); n > 0; n /= 2 {
-			if n == 1 || model.Pieces(r[d].Len(), n/2) < model.Pieces(r[d].Len(), n) {
-				try(n)
+		for n := left; n > 0; n-- {
+			pieces := model.Pieces(r[d].Len(), n)
+			if n&(n-1) != 0 && (left%n != 0 || how != SlicesByDivisors && !(whole && n == left)) ||
+				n > 1 && model.Pieces(r[d].Len(), n/2) == pieces {
+				continue
 			}
+			now[d] = pieces
+			extend(i+1, left/n)
+			now[d] = b[d]
 		}
 	}
 	extend(0, cores)
@@ -207,15 +175,15 @@ func CheckBinding(r model.Region, b Binding, forbidden []bool, cores int64) erro
 	return nil
 }
 
-// cuts reports whether an extent can be cut into so many pieces, all alike unless uneven.
-func cuts(extent, pieces int64, uneven bool) bool {
-	return extent%pieces == 0 || uneven && model.Pieces(extent, pieces) == pieces
+// cuts reports whether an extent can be cut into so many pieces, all alike or not.
+func cuts(extent, pieces int64, how Slices) bool {
+	return extent%pieces == 0 || how != SlicesAlike && model.Pieces(extent, pieces) == pieces
 }
 
 // Follows reports whether a tensor (box r) can be spread like another one.
-func (b Binding) Follows(r model.Region, forbidden []bool, cores int64, uneven bool) bool {
+func (b Binding) Follows(r model.Region, forbidden []bool, cores int64, how Slices) bool {
 	for d, f := range b {
-		if d < len(r) && !cuts(r[d].Len(), f, uneven) {
+		if d < len(r) && !cuts(r[d].Len(), f, how) {
 			return false
 		}
 	}
@@ -237,9 +205,9 @@ func NewInference(g *model.Graph, sg *SubGraph) *Inference {
 }
 
 // Infer returns the binding of tensor t (box r) that matches binding out of the sub-graph's output: each factor moves
-// to the dimension that its own dimension matches, if that extent is divisible, or, with uneven, has so many pieces. It
-// is nil (empty) if no dimension matches.
-func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneven bool) Binding {
+// to the dimension that its own dimension matches, if that extent is divisible or, where slices differ, has so many
+// pieces. It is nil (empty) if no dimension matches.
+func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, how Slices) Binding {
 	b := One(len(r))
 	any := false
 	for d, f := range out {
@@ -251,7 +219,7 @@ func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneve
 			continue
 		}
 		any = true
-		if b[k] == 1 && cuts(r[k].Len(), f, uneven) {
+		if b[k] == 1 && cuts(r[k].Len(), f, how) {
 			b[k] = f
 		}
 	}
@@ -262,7 +230,7 @@ func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneve
 }
 
 // Bindings lists the bindings of a box that use at least half of the cores, or the most that can.
-func Bindings(r model.Region, cores int64, uneven bool) []Binding {
+func Bindings(r model.Region, cores int64, how Slices) []Binding {
 	var list []Binding
 	var fill func(b Binding, left int64)
 	fill = func(b Binding, left int64) {
@@ -271,7 +239,7 @@ func Bindings(r model.Region, cores int64, uneven bool) []Binding {
 			return
 		}
 		for f := int64(1); f <= left; f++ {
-			if n := r[len(b)].Len(); left%f == 0 && (n%f == 0 || uneven && model.Pieces(n, f) == f) {
+			if n := r[len(b)].Len(); left%f == 0 && cuts(n, f, how) {
 				fill(append(b, f), left/f)
 			}
 		}
@@ -314,7 +282,7 @@ func SpreadOver(cores Binding, box model.Region, dims []int, n int64) {
 // result.
 func BindingsOf(s *Schedule, kind int, layer *Layer, out model.TensorID, region model.Region) []Binding {
 	cores, forbidden := CoresWithL1(s.Spec.Kind(kind)), Forbidden(s.Graph, layer.Ops, out)
-	return slices.DeleteFunc(Bindings(region, cores, s.UnevenCores), func(b Binding) bool {
+	return slices.DeleteFunc(Bindings(region, cores, s.Slices), func(b Binding) bool {
 		return CheckBinding(region, b, forbidden, cores) != nil
 	})
 }

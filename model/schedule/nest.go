@@ -710,8 +710,8 @@ func (s *Schedule) rebind(i int, to Binding, alone bool) error {
 		}
 		t := s.Graph.Tensor(v.Tensor)
 		v.Binding = to
-		if v.Tensor != st.Output && !to.Follows(v.Region, nil, b.cores, s.UnevenCores) {
-			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid, s.UnevenCores)
+		if v.Tensor != st.Output && !to.Follows(v.Region, nil, b.cores, s.Slices) {
+			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid, s.Slices)
 		}
 		v.CoreBytes = Align(t.DType.Bytes(Slice(v.Region, v.Binding, t.Layout, 0).Elements()))
 		values[k] = v

@@ -171,8 +171,7 @@ type Schedule struct {
 	Order     []int
 	OrderName string // "bfs", "dfs", ...
 	Costs     []NamedCost
-	// UnevenCores: the cores' slices of a tensor may differ, the last being shorter.
-	UnevenCores bool
+	Slices    Slices
 	// KeepOutputs: network outputs that layers read are wanted where other values are. Whatever
 	// their level, they are stored in the DDR as well.
 	KeepOutputs bool

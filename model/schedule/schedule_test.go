@@ -282,33 +282,38 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+const alike, uneven = schedule.SlicesAlike, schedule.SlicesUneven
+
 func TestPlainBinding(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		shape     []int64 // N, C, H, W
 		forbidden []bool
 		cores     int64
-		uneven    bool
+		how       schedule.Slices
 		want      schedule.Binding
 	}{
-		{"the batch takes all", []int64{8, 64, 56, 56}, nil, 8, false, schedule.Binding{8, 1, 1, 1}},
-		{"rows for one image", []int64{1, 64, 56, 56}, nil, 8, false, schedule.Binding{1, 1, 8, 1}},
-		{"rows do not divide further", []int64{2, 64, 28, 28}, nil, 8, false, schedule.Binding{2, 1, 4, 1}},
-		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, false, schedule.Binding{1, 2, 2, 2}},
-		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, false, schedule.Binding{1, 8, 1, 1}},
-		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, false, schedule.Binding{1, 1, 1, 1}},
-		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, false,
+		{"the batch takes all", []int64{8, 64, 56, 56}, nil, 8, alike, schedule.Binding{8, 1, 1, 1}},
+		{"rows for one image", []int64{1, 64, 56, 56}, nil, 8, alike, schedule.Binding{1, 1, 8, 1}},
+		{"rows do not divide further", []int64{2, 64, 28, 28}, nil, 8, alike, schedule.Binding{2, 1, 4, 1}},
+		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, alike, schedule.Binding{1, 2, 2, 2}},
+		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, alike, schedule.Binding{1, 8, 1, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, alike, schedule.Binding{1, 1, 1, 1}},
+		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, alike,
 			schedule.Binding{1, 1, 8, 1}},
-		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, false, schedule.Binding{1, 1, 8, 1}},
-		{"uneven: what divides stays", []int64{1, 64, 14, 14}, nil, 8, true, schedule.Binding{1, 2, 2, 2}},
-		{"uneven: rows, 7.88 of 8 cores busy", []int64{1, 768, 197, 1}, nil, 8, true, schedule.Binding{1, 1, 8, 1}},
-		{"uneven: not 7 rows, 7 of 8", []int64{1, 512, 7, 7}, nil, 8, true, schedule.Binding{1, 8, 1, 1}},
-		{"uneven: 7 rows, if nothing keeps more busy", []int64{1, 5, 7, 7}, nil, 8, true, schedule.Binding{1, 1, 7, 1}},
-		{"uneven: heads and rows", []int64{1, 197, 12, 197}, []bool{false, true, false, false}, 8, true,
+		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, alike, schedule.Binding{1, 1, 8, 1}},
+		{"uneven: what divides stays", []int64{1, 64, 14, 14}, nil, 8, uneven, schedule.Binding{1, 2, 2, 2}},
+		{"uneven: rows, 7.88 of 8 cores busy", []int64{1, 768, 197, 1}, nil, 8, uneven, schedule.Binding{1, 1, 8, 1}},
+		{"uneven: not 7 rows, 7 of 8", []int64{1, 512, 7, 7}, nil, 8, uneven, schedule.Binding{1, 8, 1, 1}},
+		{"uneven: 7 rows, if nothing keeps more busy", []int64{1, 5, 7, 7}, nil, 8, uneven, schedule.Binding{1, 1, 7, 1}},
+		{"uneven: heads and rows", []int64{1, 197, 12, 197}, []bool{false, true, false, false}, 8, uneven,
 			schedule.Binding{1, 1, 4, 2}},
+		{"six cores, three images", []int64{3, 64, 56, 56}, nil, 6, uneven, schedule.Binding{1, 1, 4, 1}},
+		{"by divisors", []int64{3, 64, 56, 56}, nil, 6, schedule.SlicesByDivisors, schedule.Binding{3, 1, 2, 1}},
+		{"twelve cores", []int64{1, 64, 56, 56}, nil, 12, schedule.SlicesByDivisors, schedule.Binding{1, 1, 4, 3}},
 	} {
 		r := model.Whole(c.shape)
-		got := schedule.PlainBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.cores, c.uneven)
+		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, []int64{c.cores}, c.how)
 		if !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -325,25 +330,25 @@ func TestGridBinding(t *testing.T) {
 		shape     []int64 // N, C, H, W
 		forbidden []bool
 		grid      []int64
-		uneven    bool
+		how       schedule.Slices
 		want      schedule.Binding
 	}{
-		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, false, schedule.Binding{2, 1, 4, 1}},
-		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, false,
+		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, alike, schedule.Binding{2, 1, 4, 1}},
+		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, alike,
 			schedule.Binding{8, 4, 1, 1}},
-		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, false,
+		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, alike,
 			schedule.Binding{1, 4, 8, 1}},
-		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, false,
+		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, alike,
 			schedule.Binding{9, 12, 1, 1}},
-		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, false, schedule.Binding{8, 8, 1, 1}},
-		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, false,
+		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, alike, schedule.Binding{8, 8, 1, 1}},
+		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, alike,
 			schedule.Binding{8, 1, 1, 4}},
-		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, false, schedule.Binding{8, 4, 2, 1}},
-		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, false, schedule.Binding{1, 1, 1, 1}},
-		{"uneven: rows and channels", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, true, schedule.Binding{1, 3, 2, 1}},
+		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, alike, schedule.Binding{8, 4, 2, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, alike, schedule.Binding{1, 1, 1, 1}},
+		{"uneven: rows and channels", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, uneven, schedule.Binding{1, 3, 2, 1}},
 	} {
 		r := model.Whole(c.shape)
-		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.grid, c.uneven)
+		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.grid, c.how)
 		if !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -365,7 +370,7 @@ func TestUnevenBindingAgainstAll(t *testing.T) {
 		r := model.Region{{Hi: 1 + rng.Int63n(9)}, {Hi: 1 + rng.Int63n(30)}, {Hi: 1 + rng.Int63n(9)}}
 		layout := rng.Perm(3)
 		cores := int64(1) << rng.Intn(5)
-		got := schedule.PlainBinding(r, layout, nil, cores, true)
+		got := schedule.GridBinding(r, layout, nil, []int64{cores}, uneven)
 		if err := schedule.CheckBinding(r, got, nil, cores); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +391,7 @@ func TestUnevenBindingAgainstAll(t *testing.T) {
 		if got.Busy(r) != best.Busy(r) {
 			t.Fatalf("%v on %d cores: %v keeps %d busy, %v keeps %d", r, cores, got, got.Busy(r), best, best.Busy(r))
 		}
-		even := schedule.PlainBinding(r, layout, nil, cores, false)
+		even := schedule.GridBinding(r, layout, nil, []int64{cores}, alike)
 		further := 0
 		for at := 0; at < 3 && further == 0; at++ {
 			further = cmp.Compare(got[layout[at]], even[layout[at]])

@@ -245,7 +245,7 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 			return own
 		}
 		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
-			key := [...]any{cmp.Or(b.Whole, b.Spec), b.want, b.cores, b.BusyClusters(), b.UnevenCores,
+			key := [...]any{cmp.Or(b.Whole, b.Spec), b.want, b.cores, b.BusyClusters(), b.Slices,
 				b.attentionKey(layer, t, region)}
 			made, known := b.Attentions.Load(key)
 			if !known {
@@ -286,8 +286,8 @@ func (b *StepBuilder) writes(layer *Layer, st *Step) {
 		}
 		tensor := b.Graph.Tensor(t)
 		v := Value{Tensor: t, Region: r, Binding: st.Binding}
-		if t != st.Output && !v.Binding.Follows(r, nil, b.cores, b.UnevenCores) {
-			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid, b.UnevenCores)
+		if t != st.Output && !v.Binding.Follows(r, nil, b.cores, b.Slices) {
+			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid, b.Slices)
 		}
 		v.Bytes = tensor.DType.Bytes(r.Elements())
 		v.CoreBytes = Align(tensor.DType.Bytes(Slice(r, v.Binding, tensor.Layout, 0).Elements()))
@@ -444,8 +444,8 @@ func (b *StepBuilder) layerBinding(inf *Inference, layer *Layer, t model.TensorI
 	g := b.Graph
 	tensor := g.Tensor(t)
 	forbidden := Forbidden(g, layer.Ops, t)
-	plain := GridBinding(r, tensor.Layout, forbidden, b.grid, b.UnevenCores)
-	own := inf.Infer(b.Bindings[b.inst.ID], t, r, b.UnevenCores)
+	plain := GridBinding(r, tensor.Layout, forbidden, b.grid, b.Slices)
+	own := inf.Infer(b.Bindings[b.inst.ID], t, r, b.Slices)
 	if own == nil || CheckBinding(r, own, forbidden, b.cores) != nil || own.Busy(r) < plain.Busy(r) {
 		return plain
 	}

@@ -11,26 +11,19 @@ import (
 // the rounded-up quotient, the last has what is left.
 type Uneven uint8
 
-// The settings.
 const (
-	// UnevenFastest: UnevenAll or UnevenNone, whichever gives the faster schedule. Where nothing
-	// is simulated it is UnevenAll.
-	UnevenFastest Uneven = iota
-	// UnevenAll: instances and the cores' slices.
-	UnevenAll
-	// UnevenOutputs: instances, of outputs alone: Algorithm 1 as it is written, which asks
-	// of intermediates that the factor divides them.
-	UnevenOutputs
-	// UnevenNone: all pieces are alike.
-	UnevenNone
+	UnevenFastest  Uneven = iota // UnevenAll or UnevenNone, of the default UnevenDivisors, too; not simulated: UnevenAll
+	UnevenAll                    // instances and the cores' slices
+	UnevenOutputs                // instances, of outputs alone: Algorithm 1 as written, whose factors divide intermediates
+	UnevenNone                   // all pieces are alike
+	UnevenDivisors               // as UnevenAll, and over a dimension may go a divisor of the cores that are left
 )
 
-var unevenNames = [...]string{UnevenFastest: "fastest", UnevenAll: "all", UnevenOutputs: "outputs", UnevenNone: "none"}
-
 // UnevenNames lists the settings by name, the default first.
-func UnevenNames() []string { return unevenNames[:] }
+var UnevenNames = [...]string{UnevenFastest: "fastest", UnevenAll: "all", UnevenOutputs: "outputs", UnevenNone: "none",
+	UnevenDivisors: "divisors"}
 
-func (u Uneven) String() string { return unevenNames[u] }
+func (u Uneven) String() string { return UnevenNames[u] }
 
 // Alternatives are the settings that u stands for.
 func (u Uneven) Alternatives() []Uneven {
@@ -40,14 +33,28 @@ func (u Uneven) Alternatives() []Uneven {
 	return []Uneven{u}
 }
 
+// Slices says how cores divide a tensor: over each dimension goes a power of two of them.
+type Slices uint8
+
+const (
+	SlicesAlike      Slices = iota // a power of two that divides the extent
+	SlicesUneven                   // the last slice may be shorter
+	SlicesByDivisors               // so it may, and over a dimension may go a divisor of the cores that are left
+)
+
+// Slices are those of a setting.
+func (u Uneven) Slices() Slices {
+	return [len(UnevenNames)]Slices{UnevenAll: SlicesUneven, UnevenDivisors: SlicesByDivisors}[u]
+}
+
 // ParseUneven is the setting of a name.
 func ParseUneven(name string) (Uneven, error) {
-	for u, n := range unevenNames {
+	for u, n := range UnevenNames {
 		if n == name {
 			return Uneven(u), nil
 		}
 	}
-	return 0, fmt.Errorf("uneven is %q, expected one of %v", name, unevenNames)
+	return 0, fmt.Errorf("uneven is %q, expected one of %v", name, UnevenNames)
 }
 
 // Uneven reports whether the pieces of some extent differ: instances of a group in their

@@ -81,9 +81,14 @@ func (b *builder) graph() {
 		b.say("graph", "%v", err) // Read has refused it
 		return
 	}
-	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy, UnevenCores: b.plan.UnevenCores,
+	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Busy: b.busy,
 		WeightRoom: b.plan.WeightRoom,
 		Grouping:   &schedule.Grouping{}}
+	if b.plan.Divisors {
+		b.s.Slices = schedule.SlicesByDivisors
+	} else if b.plan.UnevenCores {
+		b.s.Slices = schedule.SlicesUneven
+	}
 	if n, most := b.plan.Cores, schedule.CoresWithL1(b.spec); n != 0 && (n < 0 || n > most || b.spec.Part(n) == nil) {
 		b.say("cores", "is %d, expected 1 to %d on a machine with cores of one type in no network, or nothing", n, most)
 	} else {

@@ -86,6 +86,8 @@ type Plan struct {
 	// UnevenCores: layers inside an instance may be spread over cores in slices that
 	// differ, where the file does not say how.
 	UnevenCores bool `json:"uneven_cores,omitempty"`
+	// Divisors: over a dimension may go a divisor of the cores that are left; UnevenCores is true.
+	Divisors bool `json:"divisors,omitempty"`
 	// Cores of a cluster that have work; 0: all.
 	Cores int64 `json:"cores,omitempty"`
 	// WeightRoom says how much of a core's L1 weights have, in all schedules of a file alike.

@@ -34,10 +34,10 @@ func hash(v any) string {
 // [schedule.Schedule.BuildSteps] was given. Where clusters divide the chunk, s has the order of all instances and parts
 // the schedules of the clusters, in which its memory stands. Whatever the schedule shares with its makers is copied.
 func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*schedule.Schedule) Plan {
-	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores,
-		Cores: s.Cores, WeightRoom: s.WeightRoom,
-		OrderName: s.OrderName,
-		Groups:    []Group{}, Instances: []Instance{}, Order: [][2]int{},
+	p := Plan{Batch: batch, Graph: NewGraph(s.Graph), Outputs: levelNames[want],
+		UnevenCores: s.Slices != schedule.SlicesAlike, Divisors: s.Slices == schedule.SlicesByDivisors,
+		Cores: s.Cores, WeightRoom: s.WeightRoom, OrderName: s.OrderName,
+		Groups: []Group{}, Instances: []Instance{}, Order: [][2]int{},
 		Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
 	for k, sg := range s.Grouping.Groups {
 		g := Group{Name: sg.Name, Ops: numbers(sg.Ops), Layers: [][]int{}, Factor: sg.Factor(), PeakBytes: sg.PeakBytes,

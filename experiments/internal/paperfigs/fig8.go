@@ -109,7 +109,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 	}
 	want := func(consumer int, t model.TensorID, producer int) schedule.Binding {
 		return inference[s.Instances.Instances[consumer].Group].Infer(s.Bindings[consumer], t,
-			s.Instances.Instances[producer].Regions[t], s.UnevenCores)
+			s.Instances.Instances[producer].Regions[t], s.Slices)
 	}
 	for _, j := range s.Joins {
 		of := j.From[0] // of a redistribution, the last producer whose binding differs, from which the join has its own
