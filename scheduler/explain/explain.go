@@ -165,14 +165,7 @@ func (e *Explainer) Overview() Overview {
 	for _, i := range sim.CriticalPath(p, r) {
 		c := &p.Commands[i]
 		took := r.End[i] - r.Start[i]
-<<<<<<< HEAD
 		group := e.kernels[e.owner[i]].Group().Name
-=======
-		group := "another cluster"
-		if k := e.owner[i]; k >= 0 {
-			group = e.s.Grouping.Groups[e.s.Instances.Instances[e.kernels[k].Instance].Group].Name
-		}
->>>>>>> 0e7bf571 (Try divisors of the cores in plain bindings as pieces of their own, and chunks on as many cores as suit them)
 		if inside[group] == nil {
 			inside[group] = &tally{}
 		}
