@@ -42,7 +42,6 @@ const (
 	SlicesByDivisors               // so it may, and over a dimension may go a divisor of the cores that are left
 )
 
-// Slices are those of a setting.
 func (u Uneven) Slices() Slices {
 	return [len(UnevenNames)]Slices{UnevenAll: SlicesUneven, UnevenDivisors: SlicesByDivisors}[u]
 }
