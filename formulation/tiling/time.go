@@ -217,18 +217,7 @@ func (p *Problem) Time(b *Blocks) float64 {
 
 // time is Time, or less than that where it is more than a limit, but more than the limit, too.
 func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
-	passes, sums, unit := float64(w.tiles*w.columns), float64(w.sums), w.unit
-	if unit == 0 { // all passes, and the largest command
-		share := float64(ceilDiv(w.cores, p.MatrixUnits))
-		blocks := float64(ceilDiv(w.n, p.Machine.Columns) * ceilDiv(w.k, p.Machine.Rows))
-		longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
-		lower := w.m / b.Rows
-		per := float64(longer)*p.block(lower+1) + float64(b.Rows-longer)*p.block(lower)
-		commands := float64(w.columns) * sums // for each tile of rows
-		unit = float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) *
-			share * (1 / p.Clock) / passes
-		w.unit = unit
-	}
+	passes, sums, unit := float64(w.tiles*w.columns), float64(w.sums), p.unit(b, w)
 	if passes*unit > limit {
 		return passes * unit
 	}
@@ -481,8 +470,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 
 	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of the outer loop,
 	// and then. At each of these points, what it has brought and what the cores have left to do add up.
-	start, drain := 0.0, behind
-	far := 0.0
+	start, drain, far := 0.0, behind, 0.0
 	total := cores + min(arrive, unitStep)
 	if p.LLB > 0 {
 		inner, outer := columns, tiles
@@ -501,8 +489,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 		if p.To == DDR {
 			drain += p.DDRLatency + dStore
 		}
-		d1 := dRow + dCol + dExtra
-		c1 := both2
+		d1, c1 := dRow+dCol+dExtra, both2
 		// The first round: one tile of the outer loop, all of the inner.
 		d2, c2 := 0.0, 0.0
 		if inner > 1 {
@@ -547,6 +534,19 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	}
 	total += drain
 	return max(total, passes*unit, allRows+allCols+passes*inExtra, passes*out, llbBytes/p.LLBRate, far, passes*vector)
+}
+
+// unit is how long the matrix units of the busiest core take for a pass, in seconds, with the largest command.
+func (p *Problem) unit(b *Blocks, w *work) float64 {
+	if w.unit == 0 {
+		units, blocks := ceilDiv(w.cores, p.MatrixUnits), ceilDiv(w.n, p.Machine.Columns)*ceilDiv(w.k, p.Machine.Rows)
+		longer, lower := w.m-w.m/b.Rows*b.Rows, w.m/b.Rows // row tiles of the larger size
+		per := float64(longer)*p.block(lower+1) + float64(b.Rows-longer)*p.block(lower)
+		commands := float64(w.columns) * float64(w.sums) // for each tile of rows
+		w.unit = float64(w.reps) * (per*float64(blocks) + float64(b.Rows)*(p.Gap*(float64(blocks)-commands)+
+			p.Fill*commands)) * float64(units) * (1 / p.Clock) / float64(w.tiles*w.columns)
+	}
+	return w.unit
 }
 
 // loads counts the passes that load a tile of rows, and those that load one of columns.

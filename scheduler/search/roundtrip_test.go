@@ -2,9 +2,9 @@ package search
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -13,6 +13,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
@@ -79,8 +80,14 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 			again.Schedule.Steps[i].Attending = a // refers to the graph
 		}
 	}
-	if !reflect.DeepEqual(again.Schedule.Steps, made.Schedule.Steps) ||
-		!reflect.DeepEqual(again.Schedule.Values, made.Schedule.Values) {
+	text := func(s *schedule.Schedule) []byte { // not whether a memo knew its steps
+		data, err := json.Marshal([]any{s.Steps, s.Values})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	if !bytes.Equal(text(again.Schedule), text(made.Schedule)) {
 		t.Error("other steps or values from its decisions")
 	}
 	write := func(r *scheduler.Result) []byte {
