@@ -40,22 +40,20 @@ type tuner struct {
 func (r Recipe) wide() bool { return len(r.Scouts) > 0 && len(r.Fallback) > 0 }
 
 const (
-	// nearly is how many times slower the first recipes of its trials may be than the fastest schedule so far for the
-	// others to be tried as well.
+	// nearly is how many times slower than the fastest so far its first recipes may be for the others to be tried, too.
 	nearly = 1.25
 	// busiest is the share of the peak rate that products reach at most where fewer cores or clusters are tried.
 	busiest = 0.7
-	// weightBound is the share of weight loads in the latency above which fewer clusters are tried: they load weights less
-	// often.
+	// weightBound is the share of weight loads in the latency above which fewer clusters are tried: they load fewer.
 	weightBound = 0.35
 	// hopeful bounds the price of layers over clusters, in times of the fastest latency so far: above it nothing is
 	// simulated. fewLayers is the largest network that is priced.
 	hopeful   = 1.1
 	fewLayers = 64
-	// fewSteps is the most steps of schedules, and fewCores the most cores, of which each smaller number of cores is
-	// tried.
-	fewSteps = 40
-	fewCores = 64
+	// Of at most fewCores cores each smaller number is tried for schedules of fewSteps steps, up to fewBusiest.
+	fewSteps   = 40
+	fewCores   = 64
+	fewBusiest = 0.9
 )
 
 func (t *tuner) newTrials(opt run) *trials {
@@ -279,8 +277,11 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	}
 	try, tried := *t.found, []int64(nil)
 	power, limit := int64(1)<<bits.Len64(uint64(most-1))/2, int64(nearly*float64(t.least))
-	few := len(t.best.Schedule.Steps) <= fewSteps && most <= fewCores && t.near == nil
-	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= busiest; n-- {
+	few, within := len(t.best.Schedule.Steps) <= fewSteps && most <= fewCores && t.near == nil, busiest
+	if few {
+		within = fewBusiest
+	}
+	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= within; n-- {
 		try.part.cores = n
 		for _, chunk := range divisors {
 			alike := chunk > 1 && n&(n-1) != 0 && n == most-most%chunk // as many for each element

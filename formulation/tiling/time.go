@@ -370,8 +370,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	if least := max(llbBytes/p.LLBRate, ddrAll-p.Head); least > limit {
 		return least
 	}
-	crowd := 1.0
-	latency, loads := p.L1Latency, p.L1Loads
+	crowd, latency, loads := 1.0, p.L1Latency, p.L1Loads
 	if inBytes > 0 {
 		// Others take their share while loads flow, not while they begin.
 		flow := inBytes / p.LLBRate
