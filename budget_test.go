@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_243
+const total = 128_242
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_236
+const core = 100_235
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7218,
+	"cmd/cli":                         7217,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,

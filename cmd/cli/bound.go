@@ -47,8 +47,7 @@ func newBound() *cobra.Command {
 		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}
 		a.Bound, a.Fused = try2(certificate.Bounds(cmd.Context(), net, machine, batch.value))
 		a.Steady = try(bound.Steady(cmd.Context(), net, machine, batch.value))
-		form := try(bound.AnyForm(cmd.Context(), net, machine, batch.value))
-		a.AnyFormSeconds = form.Seconds
+		a.AnyFormSeconds = try(bound.AnyForm(cmd.Context(), net, machine, batch.value)).Seconds
 		if any, err := bound.AnyDivision(cmd.Context(), net, machine, batch.value); err == nil {
 			a.AnyDivisionSeconds = &any
 		} else if cmd.Context().Err() != nil {
@@ -116,8 +115,7 @@ func newCertify() *cobra.Command {
 		"give a file that 'dsasched best MODEL --certificate FILE' has written")
 	cmd.ValidArgsFunction = completeFile("json")
 	accelerator := addScheduleHardware(cmd)
-	cmd.Flags().Lookup("hardware").Usage =
-		"built-in accelerator or YAML `file` (default: the one that the certificate names)"
+	cmd.Flags().Lookup("hardware").Usage = "built-in accelerator or YAML `file` (default: the one that the certificate names)"
 	name := cmd.Flags().String("model", "",
 		"built-in network or ONNX `file` (default: the one that the certificate names)")
 	completeFlag(cmd, "model", completeModel)

@@ -17,7 +17,7 @@ var (
 		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",
 		"clusters", "of_clusters", "cores", "of_cores", "devices", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
 		"batch", "shares", "chunk", "kernels", "commands", "split_dim_index", "split_factor", "instances", "layers",
-		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
+		"index", "instance", "binding", "cluster", "last_cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 		"schedule_count", "group_count", "round", "depth", "position", "tiles",
 		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "sms",
 		"warp", "tasks", "parts", "rows_per_task",

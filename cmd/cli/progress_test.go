@@ -290,7 +290,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 }
 
 // Every strategy can be asked for on the command line; what needs HiGHS says so
-// where there is none. The default stays where all of its recipes have the strategy.
+// where there is none. The default stays where all of its recipes have the strategy, or it decides nothing on the chip.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
 	usual, err := recipes.Lookup(recipes.Default)
@@ -308,7 +308,7 @@ func TestDecisionFlags(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitOK || r.stderr != "" {
 				t.Errorf("%q: %v, status %d, stderr %q", args, err, r.status, r.stderr)
 			}
-			if usual.Has(scheduler.Pick{Stage: d.Name, Strategy: s.Name}) {
+			if usual.Has(scheduler.Pick{Stage: d.Name, Strategy: s.Name}) || d.Name == "kinds" {
 				if a.Variant != usual.Name {
 					t.Errorf("%q: the variant is called %q, expected %q", args, a.Variant, usual.Name)
 				}

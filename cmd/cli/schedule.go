@@ -181,11 +181,12 @@ func writeReport(b *bytes.Buffer, a *answers.Report, full bool) {
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "%s of peak MACs, %s of peak vector operations", percent(a.MMEUtilization),
 		percent(a.VMEUtilization))
-	t := a.Time[a.Last]
-	text = fmt.Sprintf("compute %s, exposed moves %s, launches %s, idle %s",
-		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds),
-		percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))
-	if slices.ContainsFunc(a.Time, func(x answers.TimeReport) bool { x.Cluster = a.Last; return x != t }) {
+	t, whole := a.Time[a.Last], a.LatencySeconds
+	text = fmt.Sprintf("compute %s, exposed moves %s, launches %s, idle %s", percent(t.ComputeSeconds/whole),
+		percent(t.MoveSeconds/whole), percent(t.LaunchSeconds/whole), percent(t.IdleSeconds/whole))
+	if slices.ContainsFunc(a.Time, func(x answers.TimeReport) bool { // those at work differ
+		return x.IdleSeconds < whole && (x.IdleSeconds != t.IdleSeconds || x.ComputeSeconds != t.ComputeSeconds)
+	}) {
 		text = fmt.Sprintf("cluster %d: %s", a.Last, text)
 	}
 	rowWrapped(b, "time", text)
