@@ -15,7 +15,7 @@ const total = 128_242
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_235
+const core = 100_234
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7217,
+	"cmd/cli":                         7220,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -39,7 +39,7 @@ var budget = map[string]int{
 	"experiments/internal/report":     741,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3449,
-	"formulation/binding":             1893,
+	"formulation/binding":             1894,
 	"formulation/bound":               3693,
 	"formulation/exact":               1848,
 	"formulation/highs":               915,
@@ -48,13 +48,13 @@ var budget = map[string]int{
 	"formulation/milp":                897,
 	"formulation/ordering":            2985,
 	"formulation/solve":               326,
-	"formulation/split":               2077,
-	"formulation/tiling":              2195,
+	"formulation/split":               2078,
+	"formulation/tiling":              2190,
 	"hardware":                        3238,
 	"hardware/chips":                  199,
 	"hardware/cost":                   565,
 	"hardware/isa":                    740,
-	"hardware/lower":                  6358,
+	"hardware/lower":                  6357,
 	"hardware/sim":                    3001,
 	"heuristics/astitch":              823,
 	"heuristics/graphturbo":           2563,
@@ -91,7 +91,7 @@ var budget = map[string]int{
 	"systems/ansor":                   3140,
 	"systems/ansor/example":           53,
 	"systems/ansor/loops":             1020,
-	"systems/ansor/tuning":            644,
+	"systems/ansor/tuning":            645,
 	"systems/astitchgpu/fusion":       864,
 	"systems/astitchgpu/kernels":      593,
 	"systems/astitchgpu/rules":        550,

@@ -115,7 +115,8 @@ func newCertify() *cobra.Command {
 		"give a file that 'dsasched best MODEL --certificate FILE' has written")
 	cmd.ValidArgsFunction = completeFile("json")
 	accelerator := addScheduleHardware(cmd)
-	cmd.Flags().Lookup("hardware").Usage = "built-in accelerator or YAML `file` (default: the one that the certificate names)"
+	cmd.Flags().Lookup("hardware").Usage =
+		"built-in accelerator or YAML `file` (default: the one that the certificate names)"
 	name := cmd.Flags().String("model", "",
 		"built-in network or ONNX `file` (default: the one that the certificate names)")
 	completeFlag(cmd, "model", completeModel)

@@ -242,7 +242,9 @@ func addInPlace(cmd *cobra.Command) *bool {
 func addUneven(cmd *cobra.Command) *choice {
 	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames[:]}
 	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words,
-		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; divisors: as all, and also over divisors of the cores; fastest: the better of all and none, and for tiled of divisors)")
+		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides "+
+		"intermediates; divisors: as all, and also over divisors of the cores; fastest: the better of all "+
+		"and none, and for tiled of divisors)")
 	return c
 }
 

@@ -100,8 +100,8 @@ func Sentences(rows []Row) []string {
 	return []string{
 		fmt.Sprintf("Of %d networks on %d machines, %d cells, greedy is proven within 5 %% of every schedule of equal shares "+
 			"in %d and within 10 %% in %d more. In %d of the others exact decisions gain 1 %% or more. In %d only this "+
-			"project's recipes gain that, with other kernels, fusion or division (tiled). %d are open, and %d have no greedy schedule "+
-			"within the limits.", len(rows)/len(machines(rows)), len(machines(rows)), len(rows),
+			"project's recipes gain that, with other kernels, fusion or division (tiled). %d are open, and %d have no "+
+			"greedy schedule within the limits.", len(rows)/len(machines(rows)), len(machines(rows)), len(rows),
 			count(all, within(5)), verdicts["within"]-count(all, within(5)), verdicts["exact"], verdicts["tiled"],
 			verdicts["open"], verdicts["not"]),
 		fmt.Sprintf("Exact decisions gain %.2f in the geometric mean of the %d cells with an exact schedule, and at most "+

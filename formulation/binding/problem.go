@@ -93,7 +93,8 @@ func (p *Problem) Validate() error {
 		}
 		pair := [2]int{min(e.From, e.To), max(e.From, e.To)}
 		if e.From == e.To || seen[pair] {
-			return strict.Wrong(fmt.Sprint(e.To), fmt.Sprintf("another node than %d, and each pair once", e.From), "edges[%d].to", k)
+			return strict.Wrong(fmt.Sprint(e.To), fmt.Sprintf("another node than %d, and each pair once", e.From),
+				"edges[%d].to", k)
 		}
 		seen[pair] = true
 		if err := forEach(len(e.Cost), e.From, "edges[%d].cost", k); err != nil {

@@ -43,7 +43,8 @@ func (p *Problem) Validate() error {
 	alone := make([]bool, len(p.Reads))
 	for k, g := range p.Groups {
 		if len(g.Atoms) == 0 || !ascending(g.Atoms, len(p.Reads)) {
-			return strict.Wrong(fmt.Sprint(g.Atoms), fmt.Sprintf("some of %d atoms, ascending", len(p.Reads)), "groups[%d].atoms", k)
+			return strict.Wrong(fmt.Sprint(g.Atoms), fmt.Sprintf("some of %d atoms, ascending", len(p.Reads)),
+				"groups[%d].atoms", k)
 		}
 		if math.IsNaN(g.Seconds) || math.IsInf(g.Seconds, 0) || g.Seconds < 0 {
 			return strict.Wrong(fmt.Sprint(g.Seconds), "a finite number from 0 on", "groups[%d].cost", k)
@@ -84,8 +85,8 @@ func (p *Problem) CheckChoice(choice []int) error {
 		for _, a := range p.Groups[k].Atoms {
 			for _, r := range p.Reads[a] {
 				if !done[r] {
-					return strict.Wrong(fmt.Sprintf("group %d before atom %d", k, r), fmt.Sprintf("it behind, as its atom %d reads that", a),
-						"choice[%d]", i)
+					return strict.Wrong(fmt.Sprintf("group %d before atom %d", k, r),
+						fmt.Sprintf("it behind, as its atom %d reads that", a), "choice[%d]", i)
 				}
 			}
 		}

@@ -463,9 +463,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 		last = apart(in)
 		cores -= last
 	}
-	arrive := inBoth // the first tiles
-	step := max(arrive, unitStep)
-	arrive += trip
+	arrive, step := inBoth+trip, max(inBoth, unitStep) // the first tiles
 
 	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of the outer loop,
 	// and then. At each of these points, what it has brought and what the cores have left to do add up.
@@ -494,8 +492,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 		if inner > 1 {
 			n := inner - 1
 			if b.ColumnsFirst {
-				d2 = n * dRow
-				c2 = n * rows2
+				d2, c2 = n*dRow, n*rows2
 				if rowPasses >= passes && colPasses >= passes {
 					c2 = n * both2
 				}
@@ -505,11 +502,9 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 					d2 += n * dCol * missed
 				}
 			} else {
-				d2 = n * dCol
-				c2 = n * cols2
+				d2, c2 = n*dCol, n*cols2
 				if rowPasses >= passes {
-					c2 = n * both2
-					d2 += n * dRow * gone
+					d2, c2 = d2+n*dRow*gone, n*both2
 				}
 			}
 			d2 += n * (dExtra + dStore)

@@ -86,7 +86,7 @@ func (m *Memory) keep(key planKey, lp *layerPlan) {
 	}
 }
 
-// number is that of a weight tile.
+// number returns the index of a weight tile in byTile, a new one for a tile not seen before.
 func (m *Memory) number(key tileKey) int32 {
 	n, known := m.tiles[key]
 	if !known {

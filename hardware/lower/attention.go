@@ -570,13 +570,13 @@ func (a *attending) share(in *incoming, input int, v *visit, lo, hi, bytes int64
 	return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), union
 }
 
-// partly is what a load of a value brings of a tile: bytes of the busiest core, of all cores, and each once.
+// partly is the part of a tile that one value holds: bytes of the busiest core, of all cores, and each byte once.
 type partly struct {
 	*incoming
 	core, need, union int64
 }
 
-// partsOf is what the values of an operand that are not in the L1 have of a tile of so many bytes.
+// partsOf divides a tile of an operand, of so many bytes, among the values outside the L1 that hold it.
 func (a *attending) partsOf(input int, ins []*incoming, v *visit, bytes int64) (list []partly) {
 	var boxes [][]model.Region // of each core, if there are several values
 	if len(ins) > 1 {

@@ -276,13 +276,12 @@ func (l *lowering) done(part, parts int64, commands ...int32) {
 	l.parts[part] = slices.Clone(commands)
 }
 
-// incoming is what the step reads, before any of it is on its way, without the values.
+// incoming lists the reads of the step before any load is issued. Their values are not set yet.
 func (lp *layerPlan) incoming(s *schedule.Schedule) []incoming {
-	st := lp.step
 	if lp.reads != nil {
 		return lp.reads
 	}
-	anchor := s.Graph.Op(lp.layer.Anchor)
+	st, anchor := lp.step, s.Graph.Op(lp.layer.Anchor)
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		in, t := incoming{operand: int32(i)}, s.Values[r.Value].Tensor

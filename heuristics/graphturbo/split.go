@@ -39,7 +39,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) (infos 
 	return infos, a.peak
 }
 
-// asked is what Algorithm 1 finds of a sub-graph, along a dimension when somebody wants to know.
+// asked is the state of Algorithm 1 on a sub-graph. Each dimension is evaluated on demand.
 type asked struct {
 	*Splitter
 	part

@@ -1,5 +1,5 @@
-// Package strict reads JSON into structs and refuses what does not fit them: unknown, missing and repeated fields,
-// other spellings of a name, null. Its error is that of all packages that read problems.
+// Package strict reads JSON into structs and refuses unknown, missing, repeated and misspelt fields, and null. All
+// packages that read problems return its error type.
 package strict
 
 import (

@@ -520,7 +520,8 @@ func TestManyViolations(t *testing.T) {
 	}
 	order := f.Schedules[0].Order
 	f.Schedules[0].Order = slices.Repeat(order[:1], 100_000)
-	if bad := schedulefile.Check(t.Context(), f, machine(t)); len(bad) != 1 || !strings.Contains(bad[0].What, "100000 entries") {
+	bad := schedulefile.Check(t.Context(), f, machine(t))
+	if len(bad) != 1 || !strings.Contains(bad[0].What, "100000 entries") {
 		t.Errorf("an order of 100000: %d violations, first %v", len(bad), bad[0])
 	}
 	f.Schedules[0].Order = order
@@ -530,7 +531,7 @@ func TestManyViolations(t *testing.T) {
 			f.Schedules[0].Groups[i].Ops = append(f.Schedules[0].Groups[i].Ops, -1-k)
 		}
 	}
-	bad := schedulefile.Check(t.Context(), f, machine(t))
+	bad = schedulefile.Check(t.Context(), f, machine(t))
 	if n := len(bad); n < schedulefile.MaxViolations || n > schedulefile.MaxViolations+1 ||
 		!strings.HasPrefix(bad[n-1].What, "and ") {
 		t.Errorf("%d violations, last %v", n, bad[n-1])

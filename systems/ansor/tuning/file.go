@@ -94,7 +94,8 @@ func Read(data []byte) (*Tuned, error) {
 	d.DisallowUnknownFields()
 	t := &Tuned{}
 	if err := d.Decode(t); err != nil {
-		return nil, fmt.Errorf("found %s, expected tuned kernels of 'dsasched tune'", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf("found %s, expected tuned kernels of 'dsasched tune'",
+			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if t.Kind != Kind || t.Version != Version {
 		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, Kind, Version)
