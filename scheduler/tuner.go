@@ -56,6 +56,7 @@ const (
 	fewBusiest = 0.9
 )
 
+// newTrials lets recipes compete.
 func (t *tuner) newTrials(opt run) *trials {
 	c := &trials{recipes: t.recipes, weights: opt.Clusters.weights(t.machine), opt: opt, compared: t.tune || t.wide,
 		near: t.near, goal: t.least,
@@ -394,7 +395,10 @@ func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r 
 	c.divisors = t.newTrials(t.opt).divisors
 	m = c.fastest(ctx, n)
 	err = x.take(ctx, n, m, true)
-	also := map[bool]string{false: "layers over kinds of core", true: "layers over clusters"}[by == OverLayer]
+	also := "layers over kinds of core"
+	if by == OverLayer {
+		also = "layers over clusters"
+	}
 	t.best, t.least, t.also = x.best, x.least, append(t.also, also)
 	return m, err
 }

@@ -245,8 +245,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	// How many passes load which operand.
 	tiles, columns, again := float64(w.tiles), float64(w.columns), float64(w.reps)
 	rowPasses, colPasses := p.loads(b, w)
-	var kinds [4]float64
-	both := min(rowPasses, colPasses)
+	kinds, both := [4]float64{}, min(rowPasses, colPasses)
 	reused := 0.0 // passes whose weights come from other cores
 	if p.Constant && p.LLB == 0 && colPasses > columns {
 		all, home := colBytes*sums*columns, float64(p.Home)
@@ -355,8 +354,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	if p.ColumnsFrom == DDR {
 		llbBytes += firstCols * sums * colsAll
 	}
-	llbBytes += passes * extraDDR
-	llbBytes += 2 * passes * p.others(b.Cores, 1) * resultBytes * float64(w.makers)
+	llbBytes = llbBytes + passes*extraDDR + 2*passes*p.others(b.Cores, 1)*resultBytes*float64(w.makers)
 	if p.To != L1 {
 		llbBytes += passes * resultsAll
 		if p.To == DDR {
@@ -380,8 +378,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	rowRate, colRate := p.LLBRate/crowd, p.LLBRate/crowd
 	if p.LLB == 0 { // straight from the DDR
 		latency, loads = latency+p.DDRLatency, p.DDRLoads
-		crowd = 1
-		rowRate, colRate = rowsRate, colsRate
+		crowd, rowRate, colRate = 1, rowsRate, colsRate
 		if in := rowPasses*sums*rowsShared/rowRate + (colPasses-reused)*sums*colsShared/colRate; p.To == DDR && in > 0 {
 			crowd += passes * resultsAll / storesRate / in
 		}
@@ -408,8 +405,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	inExtra := loading(extraCount, latency, max(extra/p.In, extraLLB/rowRate), loads)
 
 	// Behind the sums of a pass: vector work and the way out.
-	vector := p.vector(&w.rowTile, &w.nTile, w.makers, ps-1)
-	out := 0.0
+	vector, out := p.vector(&w.rowTile, &w.nTile, w.makers, ps-1), 0.0
 	if p.To != L1 {
 		out = storeLatency + max(results/p.Out, resultsAll/storeRate)
 	}
