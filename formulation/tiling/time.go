@@ -225,8 +225,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 
 	// Moves into the L1: of a tile of rows x reduction, of one of reduction x columns, of operands of the
 	// vector work. Bytes are averages over the tiles.
-	reps := float64(min(b.Cores[0], p.Reps))
-	pm, pn := float64(min(b.Cores[1], p.M)), float64(min(b.Cores[2], p.N))
+	reps, pm, pn := float64(min(b.Cores[0], p.Reps)), float64(min(b.Cores[1], p.M)), float64(min(b.Cores[2], p.N))
 	rowBytes := float64(w.m*w.k) / float64(b.Rows) / sums * float64(p.RowBytes)
 	if p.Window != nil || len(p.rowDims) > 1 {
 		rowBytes = float64(p.rowElements(b.Cores[1], b.Rows, w.k)) / sums * float64(p.RowBytes)
@@ -304,8 +303,7 @@ func (p *Problem) time(b *Blocks, w *work, limit float64) float64 {
 	if p.ColumnsFrom == DDR {
 		if p.Constant && p.LLB > 0 {
 			_, load := p.far(b, w)
-			pages := p.LLB / p.Page
-			entries := w.columns * (w.sums / b.Group[1])
+			pages, entries := p.LLB/p.Page, w.columns*(w.sums/b.Group[1])
 			kept := pages / 2
 			if b.Once {
 				kept = min(kept, pages-p.gathered(b, w))

@@ -61,8 +61,7 @@ func Page(list []Shown) ([]byte, error) {
 	p := &page.Schedule{Title: fmt.Sprintf("%s on %s, batch %d: schedule %s", first.Source, first.Machine.Name,
 		first.Batch, strings.Join(names, " beside "))}
 	var runs []Recorded
-	explained := make([]*explain.Explainer, len(list))
-	overviews := make([]explain.Overview, len(list))
+	explained, overviews := make([]*explain.Explainer, len(list)), make([]explain.Overview, len(list))
 	for i, x := range list {
 		r := x.Result
 		explained[i] = explain.New(r, x.Options)
@@ -77,6 +76,9 @@ func Page(list []Shown) ([]byte, error) {
 		row := harness.RowOf(r, harness.Given, "/s")
 		for _, k := range clusters {
 			rec := Record(r, k, row, MostCommands)
+			if len(rec.Variant.Queues) == 0 { // an idle cluster has no timeline
+				continue
+			}
 			rec.Variant.Name, rec.Variant.Description = names[i], cmp.Or(r.By().Text(), r.By().Description)
 			if len(clusters) > 1 {
 				rec.Variant.Name += fmt.Sprintf(", cluster %d", k)

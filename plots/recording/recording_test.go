@@ -2,7 +2,10 @@ package recording
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -325,6 +328,48 @@ func TestSpillsOfPage(t *testing.T) {
 
 // The page has the parts that it promises, the same bytes every time, and refuses schedules
 // that do not belong together.
+// Of a divided network, the clusters that run something have a timeline each.
+func TestPageOfIdleClusters(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), harness.OpenNetwork("dlrm"), spec, 4, v,
+		scheduler.Options{Clusters: scheduler.OverLayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	html, err := Page([]Shown{{Result: r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := strings.Cut(string(html), `id="viewer-data">`)
+	data, _, _ = strings.Cut(data, "<")
+	zipped, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown struct {
+		Configurations []struct{ Variants []struct{ Queues []Queue } }
+	}
+	if err := json.NewDecoder(zipped).Decode(&shown); err != nil {
+		t.Fatal(err)
+	}
+	list := shown.Configurations[0].Variants
+	if len(list) != r.Working().Clusters || len(list) == len(r.Plans) {
+		t.Errorf("%d timelines of %d clusters, of which %d work", len(list), len(r.Plans), r.Working().Clusters)
+	}
+	for i, x := range list {
+		if len(x.Queues) == 0 {
+			t.Errorf("timeline %d has no queue", i)
+		}
+	}
+}
+
 func TestPage(t *testing.T) {
 	greedy, best := Shown{Result: runToy(t, "tvm", 2)}, Shown{Result: runToy(t, "cross-layer", 8), File: "mine.json"}
 	html, err := Page([]Shown{greedy, best})
