@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -288,6 +289,30 @@ func TestWhole(t *testing.T) {
 	}
 	if _, err := r.Schedule(t.Context(), made.Schedule.Graph, machine, scheduler.Options{}); err == nil {
 		t.Error("its stages were run one by one")
+	}
+}
+
+// A strategy of the caller's own that panics is an error, wherever it runs, and the error says which and where.
+func TestPanicOfAStrategy(t *testing.T) {
+	net, chip := open(t, "toy-fig3"), load(t, "stcp920")
+	greedy, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := scheduler.Strategy{Name: "hasty", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		d.Order = d.Order[:len(d.Order)+1<<20]
+		return nil
+	}}
+	stage := scheduler.Stage{Name: "mood", Strategies: []scheduler.Strategy{bad}}
+	for _, r := range []scheduler.Recipe{greedy.With("order", bad), greedy.WithStage("order", stage)} {
+		_, one := scheduler.Run(t.Context(), net, chip, 8, r, scheduler.Options{})
+		_, searched := search.Best(t.Context(), net, chip, 8, search.BestOptions{Recipes: []scheduler.Recipe{r}})
+		for _, err := range []error{one, searched} {
+			if want := regexp.MustCompile(`strategy hasty panicked at .*best_test.go:\d+: runtime error: slice`); err == nil ||
+				!want.MatchString(err.Error()) {
+				t.Errorf("found %v, expected %v", err, want)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -153,11 +154,12 @@ func (r Recipe) Exact() bool {
 
 // With returns the recipe with a strategy of the caller's own for a stage; [Recipe.Replace]
 // takes those of the tables. As with that, the recipe no longer falls back to others. A
-// stage that does not exist is an error of every function that gets the recipe.
+// stage that does not exist is an error of every function that gets the recipe, and so is a
+// strategy that panics.
 func (r Recipe) With(stage string, s Strategy) Recipe {
 	r.Picks, r.Fallback, r.Evaluations = slices.Clone(r.Picks), nil, 0
 	r.set(Pick{stage, s.Name})
-	own := map[string]Strategy{stage: s}
+	own := map[string]Strategy{stage: s.unpanicking()}
 	for name, other := range r.own {
 		if name != stage {
 			own[name] = other
@@ -179,9 +181,33 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 			r.Picks = append(slices.Clone(r.Picks), Pick{before, ""}) // validate refuses it
 		}
 	}
-	st.own = true
+	st.own, st.Strategies = true, slices.Clone(st.Strategies)
+	for i, s := range st.Strategies {
+		st.Strategies[i] = s.unpanicking()
+	}
 	r.stages, r.Fallback, r.Evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
 	return r
+}
+
+// unpanicking is the strategy with an error in the place of a panic, which says where that was.
+func (s Strategy) unpanicking() Strategy {
+	if decide := s.Decide; decide != nil {
+		s.Decide = func(ctx context.Context, d *Draft) (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					at := make([]uintptr, 16)
+					frames := runtime.CallersFrames(at[:runtime.Callers(2, at)])
+					f, more := frames.Next()
+					for more && strings.HasPrefix(f.Function, "runtime.") {
+						f, more = frames.Next()
+					}
+					err = fmt.Errorf("strategy %s panicked at %s:%d: %v", s.Name, f.File, f.Line, p)
+				}
+			}()
+			return decide(ctx, d)
+		}
+	}
+	return s
 }
 
 // table lists the stages of the recipe, for those that change nothing in it.
