@@ -67,7 +67,8 @@ type Found struct {
 	Trajectory  []Improvement
 	decisions   *scheduler.Decisions // of the result
 	problem     *scheduler.Problem
-	// Unended says which recipes did not end at which chunks, so that the answer may be worse than theirs; "": none.
+	// Unended says which recipes did not end at which chunks, or the default at all, so that the answer may be worse than
+	// theirs; "": none.
 	Unended string
 	Stop    milp.Stop // complete, or time or cancelled: then the answer depends on when that was
 }
@@ -135,7 +136,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		defer cancel()
 	}
 	began, even := time.Now(), schedule.Shares(batch, spec.Clusters)
-	from, known, err := opt.from(limited, limit/4, net, machine, batch)
+	from, known, late, err := opt.from(limited, limit/4, net, machine, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		s.offer(known, nil, recipes.Default)
 	}
 	err = s.all(limited, chunks)
-	s.found.Unended = s.unended(chunks)
+	if s.found.Unended = s.unended(chunks); late {
+		s.found.Unended = strings.TrimSuffix(recipes.Default+" as by default; "+s.found.Unended, "; ")
+	}
 	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
 	if !s.begun || other {
 		s.found.Greedy = nil // is not that of the best chunk, or of even shares
@@ -195,14 +198,14 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 // from is the schedule to go on from: the one that is given or, where the default variant is among the recipes and has
 // one that no recipe starts with, that; see [scheduler.Result.Beyond]. known is the default's in any case.
 func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.Network, machine *hardware.Spec,
-	batch int64) (from, known *scheduler.Result, err error) {
+	batch int64) (from, known *scheduler.Result, late bool, err error) {
 	named := func(r scheduler.Recipe) bool { return r.Name == recipes.Default }
 	if o.Start != nil || o.Recipes != nil && !slices.ContainsFunc(o.Recipes, named) {
-		return o.Start, nil, nil
+		return o.Start, nil, false, nil
 	}
 	r, err := recipes.Lookup(recipes.Default)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	opt := o.Options
 	opt.TimeLimit, opt.TimeLimitOnly, opt.InPlace, opt.Progress, opt.Chunks, opt.Deciding = 0, false, false, nil, nil, nil
@@ -211,11 +214,11 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 	x, err := scheduler.Run(ctx, net, machine, batch, r, opt)
 	switch {
 	case err != nil:
-		return nil, nil, nil // the search says why, or what it has found
+		return nil, nil, ctx.Err() != nil, nil // the search says why, or what it has found
 	case x.Clusters == scheduler.OverBatch && x.Beyond():
 		from = x
 	}
-	return from, x, nil
+	return from, x, false, nil
 }
 
 // greedy finds [Found.Greedy] where the search is of one chunk.
@@ -491,8 +494,12 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 	}()
 	begun, stop := context.WithCancel(ctx)
 	firsts := s.firsts(starts)
+	side := s.threads()
+	if len(recipes) > 0 && recipes[0].Exact() {
+		side = 1 // each tries as many schedules at a time as there are cores
+	}
 	// Those that run or wait to be looked at are as many as memory allows.
-	ahead, threads := make(chan struct{}, 4*s.threads()), make(chan struct{}, s.threads())
+	ahead, threads := make(chan struct{}, 4*side), make(chan struct{}, side)
 	ended, fed := make(chan int, len(starts)), make(chan struct{})
 	go func() {
 		defer close(fed)
@@ -795,6 +802,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		first = []int64{s.found.Chunk}
 	}
 	for _, list := range stages[1:] {
+		s.w.Release()
 		if _, err := s.startAll(ctx, list, first, time.Time{}); err != nil {
 			return err
 		}

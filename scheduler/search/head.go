@@ -87,7 +87,7 @@ func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 		to = spans[len(spans)-1].hi
 	}
 	for try := 0; len(lifted) < perRound && try < perRound && to < len(s.g.seq); try++ {
-		if tail := s.g.proposeFrom(to, s.rng, float64(try)/perRound); tail != nil {
+		if tail := s.g.propose(to, s.rng, float64(try)/perRound); tail != nil {
 			add(len(spans), tail)
 		}
 	}
@@ -152,10 +152,10 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 		return false, nil
 	}
 	p := s.headOf(s.best.Decisions, s.best.spans, n)
+	if s.head == nil && p == nil {
+		return false, nil
+	}
 	if s.head == nil {
-		if p == nil {
-			return false, nil
-		}
 		head := &searcher{seeker: s.seeker, start: startAt{Decisions: p}, rng: s.rng, whole: s}
 		if err := head.begin(ctx); err != nil || !slices.Equal(head.g.seq, s.g.seq[:n]) {
 			return false, ctx.Err()
@@ -163,7 +163,7 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 		s.head = head
 	} else if p != nil {
 		again := []candidate{{Decisions: p, spans: s.head.g.spans(p)}}
-		if err := s.simulateAll(ctx, again, 0); err != nil {
+		if _, err := s.simulate(ctx, again, 0, false); err != nil {
 			return false, err
 		}
 		if _, err := s.head.consider(ctx, again[0]); err != nil {
@@ -185,14 +185,5 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
-	list := s.extendHead(s.head.best)
-	if err := s.simulateAll(ctx, list, 0); err != nil {
-		return false, err
-	}
-	for _, c := range list {
-		if _, err := s.consider(ctx, c); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	return true, s.tryAll(ctx, s.extendHead(s.head.best), 0)
 }

@@ -142,7 +142,7 @@ func TestCopy(t *testing.T) {
 	x := searching(t, "bert-128", 8, 2)
 	from := func(c candidate) bool {
 		one := []candidate{c}
-		if err := x.simulateAll(t.Context(), one, 0); err != nil {
+		if _, err := x.simulate(t.Context(), one, 0, false); err != nil {
 			t.Fatal(err)
 		}
 		x.moveFrom(one[0])
@@ -219,7 +219,7 @@ func TestProposeAll(t *testing.T) {
 	}
 	for _, first := range []int{n - 1, n - 5, n / 2, 0} {
 		at := first
-		for _, y := range x.g.proposeFrom(first, x.rng, 1) {
+		for _, y := range x.g.propose(first, x.rng, 1) {
 			if y.lo != at || y.hi <= y.lo {
 				t.Fatalf("from %d: group %d to %d, expected one from %d on", first, y.lo, y.hi, at)
 			}

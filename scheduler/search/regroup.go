@@ -219,14 +219,9 @@ func (g *regrouper) prices(n int) {
 	g.queue = g.queue[n:]
 }
 
-// propose draws costs and returns the cheapest partition. boldness scales how far what was
-// not simulated may be from its price.
-func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
-	return g.proposeFrom(0, rng, boldness)
-}
-
-// proposeFrom is propose of the sequence from a place on; nil if no groups are known that it consists of.
-func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []span {
+// propose draws costs and returns the cheapest partition of the sequence from a place on; nil if no groups are known
+// that it consists of. boldness scales how far what was not simulated may be from its price.
+func (g *regrouper) propose(first int, rng *rand.Rand, boldness float64) []span {
 	n := len(g.seq)
 	for lo := first; lo < n; lo++ { // there is always something to go on with
 		g.group(lo, lo+1)

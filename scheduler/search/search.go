@@ -60,26 +60,10 @@ type searcher struct {
 	tried, won []float64
 }
 
-// simulateAll lowers and simulates candidates, in parallel; those above the limit are given up.
-func (s *searcher) simulateAll(ctx context.Context, list []candidate, limit int64) error {
-	_, err := s.simulate(ctx, list, limit, func(bool) bool { return true })
-	return err
-}
-
-// simulateNew lowers the candidates, drops those whose program was simulated before, simulates the rest and returns
-// them.
-func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64) ([]candidate, error) {
-	return s.simulate(ctx, list, limit, func(known bool) bool { return !known })
-}
-
-// simulate lowers candidates and simulates those that are wanted; known says that their program was simulated before.
-// Each is judged as soon as its schedule is made: of two with one program in a list both are, and of those that are not
-// wanted if known the first stays.
-func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
-	wanted func(known bool) bool) ([]candidate, error) {
-	if s.known == nil {
-		s.known = map[[sha256.Size]byte]bool{}
-	}
+// simulate lowers and simulates candidates, in parallel; those above the limit are given up. Of fresh ones, it drops
+// those whose program was simulated before. Each is judged as soon as its schedule is made: of two with one program in
+// a list both are, and of fresh ones the first stays. It returns what stays.
+func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64, fresh bool) ([]candidate, error) {
 	names := make([][sha256.Size]byte, len(list))
 	var workers errgroup.Group
 	workers.SetLimit(s.threads())
@@ -87,7 +71,7 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 		c := &list[i]
 		workers.Go(func() error {
 			made, name, err := s.w.Decided(ctx, c.Decisions)
-			if c.Err, names[i] = err, name; ctx.Err() != nil || err != nil || !wanted(s.known[name]) {
+			if c.Err, names[i] = err, name; ctx.Err() != nil || err != nil || fresh && s.known[name] {
 				return ctx.Err()
 			}
 			if s.best.Decisions != nil {
@@ -106,7 +90,7 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 	}
 	n := 0
 	for i, c := range list {
-		if !wanted(s.known[names[i]]) { // before, or by another of these
+		if fresh && s.known[names[i]] { // before, or by another of these
 			continue
 		}
 		if names[i] != ([sha256.Size]byte{}) { // its decisions gave a schedule
@@ -116,6 +100,19 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
 		n++
 	}
 	return list[:n], nil
+}
+
+// tryAll simulates candidates and takes what is better.
+func (s *searcher) tryAll(ctx context.Context, list []candidate, limit int64) error {
+	if _, err := s.simulate(ctx, list, limit, false); err != nil {
+		return err
+	}
+	for _, c := range list {
+		if _, err := s.consider(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A candidate's program may have manyTimes the commands of the best one's, or fewCommands. Now and then a choice of
@@ -219,9 +216,10 @@ const (
 
 // begin simulates a start and poses its groups.
 func (s *searcher) begin(ctx context.Context) (err error) {
+	s.known = map[[sha256.Size]byte]bool{}
 	start := s.start.Decisions
 	first, began := []candidate{{Decisions: start, move: "start"}}, time.Now()
-	if err := s.simulateAll(ctx, first, 0); err != nil {
+	if _, err := s.simulate(ctx, first, 0, false); err != nil {
 		return err
 	}
 	s.each = time.Since(began)
@@ -336,7 +334,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 		s.g.prices(roundPrices)
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 4*perRound; try++ {
-			spans := s.g.propose(s.rng, boldness)
+			spans := s.g.propose(0, s.rng, boldness)
 			if spans == nil {
 				continue
 			}
@@ -353,7 +351,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 		if len(list) == 0 {
 			return other, nil
 		}
-		if list, err = s.simulateNew(ctx, list, 0); err != nil {
+		if list, err = s.simulate(ctx, list, 0, true); err != nil {
 			return other, err
 		}
 		for _, c := range list {
@@ -425,7 +423,7 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 			return nil
 		}
 		var err error
-		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.Score*(1+slack), s.w.Spec)); err != nil {
+		if list, err = s.simulate(ctx, list, s.opt.Objective.longest(top.Score*(1+slack), s.w.Spec), true); err != nil {
 			return err
 		}
 		done += max(1, len(list))
@@ -577,14 +575,9 @@ func (s *searcher) replace(k, m int, ends []int, infos []schedule.SplitInfo) (ca
 	}
 	c := candidate{Decisions: s.afresh(s.at.Decisions, made), spans: made}
 	if s.rng.IntN(2) == 0 {
-		s.carry(&c)
+		c.Decisions = c.Inheriting(s.at.Schedule, s.at.Decisions) // what new groups have at hand in others
 	}
 	return c, true
-}
-
-// carry gives groups that are new in a candidate what they have at hand in others.
-func (s *searcher) carry(c *candidate) {
-	c.Decisions = c.Inheriting(s.at.Schedule, s.at.Decisions)
 }
 
 // draw is a way to split a group, another than not: cheap ones are likelier.
@@ -647,7 +640,9 @@ func (s *searcher) moveShift() (candidate, bool) {
 // splitLike is a way to split a group along a dimension of the kind and in the factor of
 // another's, as far as it has one.
 func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitInfo, bool) {
-	out := s.outputOf(g)
+	ops := s.g.net.Operators(g.atoms)
+	_, outputs := schedule.Boundary(s.best.Schedule.Graph, ops)
+	out := s.best.Schedule.Graph.Tensor(outputs[0])
 	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) ||
 		model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
 		return schedule.SplitInfo{}, false
@@ -659,17 +654,9 @@ func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitI
 			return info, true
 		}
 	}
-	ops := s.g.net.Operators(g.atoms)
-	_, outputs := schedule.Boundary(s.best.Schedule.Graph, ops)
 	tr := schedule.Track(s.best.Schedule.Graph, ops, outputs, like.Dim)
 	like.Ops, like.Depth = len(ops)-tr.Unmatched, slices.Index(out.Layout, like.Dim)
 	return like, tr.Splittable && like.Depth >= 0
-}
-
-// outputOf is the first result that leaves a group.
-func (s *searcher) outputOf(g *group) *model.Tensor {
-	_, outputs := schedule.Boundary(s.best.Schedule.Graph, s.g.net.Operators(g.atoms))
-	return s.best.Schedule.Graph.Tensor(outputs[0])
 }
 
 // moveFactor splits a group more or less often along the same dimension.
@@ -700,7 +687,7 @@ func (s *searcher) moveFactor() (candidate, bool) {
 
 // moveGroups takes proposed groups with what was decided of others.
 func (s *searcher) moveGroups() (candidate, bool) {
-	spans := s.g.propose(s.rng, 0.5*s.rng.Float64())
+	spans := s.g.propose(0, s.rng, 0.5*s.rng.Float64())
 	if spans == nil {
 		return candidate{}, false
 	}
@@ -762,13 +749,10 @@ func (s *searcher) settings(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.simulateAll(ctx, list, s.opt.Objective.longest(base.Score, s.w.Spec)); err != nil {
+	if err := s.tryAll(ctx, list, s.opt.Objective.longest(base.Score, s.w.Spec)); err != nil {
 		return err
 	}
 	for i, c := range list {
-		if _, err := s.consider(ctx, c); err != nil {
-			return err
-		}
 		gains[i].score = c.Score
 	}
 	slices.SortStableFunc(gains, func(a, b gain) int { return cmp.Compare(a.score, b.score) })
@@ -779,11 +763,7 @@ func (s *searcher) settings(ctx context.Context) error {
 		}
 		done[g.setting] = true
 		c, _ := s.set(s.best, g.set)
-		one := []candidate{c}
-		if err := s.simulateAll(ctx, one, 0); err != nil {
-			return err
-		}
-		if _, err := s.consider(ctx, one[0]); err != nil {
+		if err := s.tryAll(ctx, []candidate{c}, 0); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
@@ -39,6 +40,17 @@ func TestScores(t *testing.T) {
 		}
 		if x := o.score(math.MaxInt64, 0); !math.IsInf(x, 1) {
 			t.Errorf("%s: %g of more than the limit", o, x)
+		}
+	}
+}
+
+// A default that the limit ended is told apart from one that can't be had, and from one that ended.
+func TestLateDefault(t *testing.T) {
+	net, chip, _ := greedyFor(t, "toy-fig3")
+	for limit, want := range map[time.Duration]bool{time.Nanosecond: true, 0: false} {
+		_, known, late, err := BestOptions{}.from(t.Context(), limit, net, chip, 8)
+		if late != want || (known == nil) != want || err != nil {
+			t.Errorf("within %v: late is %v, found %v, error %v", limit, late, known != nil, err)
 		}
 	}
 }
