@@ -68,7 +68,7 @@ func newBest() *cobra.Command {
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; as "+
 		"certificates ask, clusters divide the batch evenly, and each layer is a straight line of operators", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		heapFloor.Store(512 << 20)
+		heapFloor.Store(448 << 20)
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		spec := oneChip(*accelerator)

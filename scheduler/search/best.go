@@ -57,7 +57,7 @@ type BestOptions struct {
 type Found struct {
 	*scheduler.Result
 	// Greedy is the recipe cross-layer with default options at its best chunk, whatever
-	// Options.Chunk is; nil if it can't be had, or the search ended before it.
+	// Options.Chunk is; nil if it can't be had, or the search ended before it. Its program may be nil.
 	Greedy *scheduler.Result
 	// Starts are the recipes' results that the search began with, each at its best chunk. Those that take hopeless
 	// times as long as others of their chunk, or hopelessAll times as long as the default, are left out.
@@ -482,9 +482,6 @@ func (s *seeker) startAll(ctx context.Context, recipes []scheduler.Recipe, chunk
 	if err != nil {
 		return false, err
 	}
-	if s.ended == nil {
-		s.ended = map[ending]bool{}
-	}
 	defer func() {
 		for _, x := range starts {
 			key := ending{x.recipe.Name, x.chunk}
@@ -791,6 +788,9 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		return cmp.Compare(s.promise(a, s.bestAt(a).Score), s.promise(b, s.bestAt(b).Score))
 	})
 	s.w.Release()
+	if g := s.found.Greedy; g != nil && g != s.found.Result {
+		g.Program = nil // its times are compared, and the program takes tens of megabytes
+	}
 	best, err := s.search(ctx, promising)
 	if err != nil {
 		return err

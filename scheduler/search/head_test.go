@@ -106,7 +106,7 @@ func TestStartsGivenUp(t *testing.T) {
 	list := append(recipes.Tiled()[1:3], greedy)
 	starts := func(o Objective) []Start {
 		s := &seeker{w: scheduler.NewProblem(net, chip, chip, 2, scheduler.Options{}), opt: BestOptions{Objective: o},
-			began: time.Now(), found: &Found{}, starts: map[family]startAt{}}
+			began: time.Now(), found: &Found{}, starts: map[family]startAt{}, ended: map[ending]bool{}}
 		if _, err := s.startAll(t.Context(), list, []int64{2}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
