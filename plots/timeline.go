@@ -56,8 +56,7 @@ func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []stri
 	keys := paletteKeys(colours)
 	var panels []panel
 	for i, t := range list {
-		p := t.panel(start, end,
-			slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
+		p := t.panel(start, end, slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
 		if i == len(list)-1 {
 			nameX(p, xLabel)
 		}

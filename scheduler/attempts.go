@@ -276,8 +276,7 @@ func (c *trials) try(ctx context.Context, list []attempt, l draftGroup, all []tr
 			continue
 		}
 		if err != nil {
-			t.err = cmp.Or(t.err, err)
-			if fatal(ctx, err) {
+			if t.err == nil || fatal(ctx, err) {
 				t.err = err
 			}
 			continue

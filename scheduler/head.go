@@ -75,7 +75,8 @@ type finalist struct {
 // make makes the schedule of a finalist for a network's graphs.
 func (t *tuner) make(ctx context.Context, graph func(int64) (*model.Graph, error), f finalist) (*Result, error) {
 	opt, net := t.opt, t.net
-	opt.Chunk, opt.Uneven, opt.InPlace, opt.part, opt.share = f.chunk, f.pieces, f.inPlace, f.opt.part, f.opt.share
+	opt.Chunk, opt.Uneven, opt.InPlace, opt.part = f.chunk, f.pieces, f.inPlace, f.opt.part
+	opt.share, opt.rests = f.opt.share, f.opt.rests
 	net.Graph = graph
 	return prepare(ctx, net, t.machine, t.batch, t.recipes[f.recipe], opt)
 }

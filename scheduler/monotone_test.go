@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -180,6 +181,28 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 		if float64(ps[1]) > 1.005*float64(ps[0]) {
 			t.Errorf("%s on %s: %d ps, with more of it %d", c.net, c.machine, ps[0], ps[1])
 		}
+	}
+}
+
+// What is left of a share beside whole chunks has cores of its own, so that one image more is not faster. The file of
+// the schedule is the schedule.
+func TestDefaultCutsRests(t *testing.T) {
+	net, chip := open(t, "squeezenet"), load(t, "stcp920")
+	less := ran(t, net, chip, 15, recipes.Default, scheduler.Options{})
+	if more := ran(t, net, chip, 16, recipes.Default, scheduler.Options{}); less.Sim.TotalPs > more.Sim.TotalPs {
+		t.Errorf("15 images take %d ps, 16 %d", less.Sim.TotalPs, more.Sim.TotalPs)
+	}
+	rest := less.Plans[3][0].Schedule
+	if less.Schedule.Cores != 0 || rest.Cores != 6 ||
+		!slices.Contains(less.Notes, "a chunk of 3 that is left of a share is on 6 of 8 cores, by divisors of these") {
+		t.Errorf("chunks are on %d cores (0: all), the rest on %d: %q", less.Schedule.Cores, rest.Cores, less.Notes)
+	}
+	if !less.Beyond() {
+		t.Error("a recipe starts with such a rest")
+	}
+	back, err := scheduler.Restore(t.Context(), less.File(schedulefile.Origin{}), chip)
+	if err != nil || back.Sim.TotalPs != less.Sim.TotalPs {
+		t.Errorf("%d ps, its file %v, %v", less.Sim.TotalPs, back, err)
 	}
 }
 

@@ -48,7 +48,7 @@ type Result struct {
 
 	winner  Recipe  // see By
 	head    *Result // of a network whose recipes competed on a few of its equal blocks: the same for these; or nil
-	half    bool    // results have a part of a memory
+	half    bool    // results have a part of a memory, or what is left of a share has pieces of its own
 	level   Level
 	figures bool              // see Options.Figures
 	answers map[string]Solved // of the exact strategies, by stage
@@ -87,7 +87,7 @@ func (r *Result) Improved() *Result {
 }
 
 // Beyond reports whether a schedule of the default has what no recipe starts with: uneven shares, fewer cores, a chunk
-// that does not divide a share, or a part of a memory.
+// that does not divide a share, a part of a memory, or other pieces for what is left of a share.
 func (r *Result) Beyond() bool {
 	return !slices.Equal(r.Shares, schedule.Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
 		r.Shares[0]%r.Chunk != 0
@@ -130,13 +130,8 @@ func (r *Result) Decided(stage string) string {
 }
 
 // active counts the clusters that have a share of the batch.
-func (r *Result) active() (n int) {
-	for _, share := range r.Shares {
-		if share > 0 {
-			n++
-		}
-	}
-	return n
+func (r *Result) active() int {
+	return len(slices.DeleteFunc(slices.Clone(r.Shares), func(share int64) bool { return share == 0 }))
 }
 
 // plan gives each cluster its chunks and what is left of its share; get makes the draft for so many batch elements,

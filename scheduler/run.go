@@ -38,11 +38,8 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		return r.improved(ctx, net, machine, batch, options)
 	}
 	spec, err := opt.Clusters.machine(machine, opt.Level)
-	if err != nil {
-		return nil, err
-	}
-	recipes, err := r.Alternatives(options)
-	if err != nil {
+	recipes, wrong := r.Alternatives(options)
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	chunks, tune := []int64{opt.Chunk}, opt.Chunk == 0
@@ -185,8 +182,6 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	less := opt.tiles.part(spec, opt.part)
-	opt.whole = opt.tiles.part(spec, part{cores: opt.part.cores}) // what a file says of steps is for all of the memories
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: opt.shares(batch, spec), Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], InPlace: opt.InPlace, level: opt.Level, figures: opt.Figures}
@@ -214,6 +209,12 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		opt := opt
 		opt.times = times
+		if opt.rests && size < out.Chunk {
+			out.half = true
+			opt.rest(schedule.CoresWithL1(spec), size)
+		}
+		less := opt.tiles.part(spec, opt.part)
+		opt.whole = opt.tiles.part(spec, part{cores: opt.part.cores}) // what a file says of steps is for all of the memories
 		d, err := draft(ctx, g, less, r, opt)
 		if err == nil && less != spec { // the others idle
 			d.Spec, d.Whole, d.Schedule.Cores = spec, nil, opt.part.cores
@@ -235,6 +236,16 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, err
 	}
 	return out, out.describe(idle)
+}
+
+// rest takes for what is left of a share beside whole chunks as many of all cores as its elements divide, by divisors.
+func (o *run) rest(all, size int64) {
+	cores := cmp.Or(o.part.cores, all)
+	if cores -= cores % size; cores > 0 {
+		o.Uneven, o.part.cores = schedule.UnevenDivisors, cores%all
+		o.tell(fmt.Sprintf("a chunk of %d that is left of a share is on %d of %d cores, by divisors of these", size, cores,
+			all))
+	}
 }
 
 // FastestChunk makes the schedule of a chunk by a recipe, with the pieces that make it fastest, and simulates nothing.

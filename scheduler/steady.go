@@ -89,9 +89,7 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 			plans[k] = []lower.Segment{{Schedule: plan[0].Schedule, Iterations: n * plan[0].Iterations}}
 			continue
 		}
-		for range n {
-			plans[k] = append(plans[k], plan...)
-		}
+		plans[k] = slices.Repeat(plan, n)
 	}
 	opt := r.Lower
 	opt.Batches, opt.Fresh = n, fresh
@@ -161,16 +159,11 @@ func (r *Result) leastCommands() (n int) {
 		return 0
 	}
 	for i, q := range r.Program.Queues {
-		switch commands := r.Sim.Queues[i].Commands; q.Kind {
-		case isa.OtherQueue:
-		case isa.DDRLoadQueue:
-			if r.Spec.LLB != nil {
-				n -= commands
-			}
-		case isa.InQueue:
-			if r.Spec.LLB != nil {
-				n += commands
-			}
+		loads := q.Kind == isa.DDRLoadQueue
+		switch commands := r.Sim.Queues[i].Commands; {
+		case q.Kind == isa.OtherQueue, r.Spec.LLB == nil && (loads || q.Kind == isa.InQueue):
+		case loads:
+			n -= commands
 		default:
 			n += commands
 		}

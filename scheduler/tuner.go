@@ -243,9 +243,29 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	return err
 }
 
+// rests tries chunks near the fastest with other pieces for what is left of shares.
+func (t *tuner) rests(ctx context.Context) error {
+	opt, rate := t.opt, float64(t.batch)/(nearly*float64(t.least)*1e-12)
+	opt.rests = t.opt.Uneven == schedule.UnevenFastest && t.spec.Part(1) != nil
+	var chunks []int64
+	for _, x := range t.tried {
+		left := func(share int64) bool { return share > 1 && share%x.Chunk > 0 }
+		if opt.rests && x.Err == nil && x.ThroughputPerSecond >= rate && slices.ContainsFunc(t.best.Shares, left) {
+			chunks = append(chunks, x.Chunk)
+		}
+	}
+	if chunks != nil {
+		t.also = append(t.also, "other pieces for what is left beside chunks of "+listed(chunks))
+	}
+	return t.besides(ctx, opt, chunks...)
+}
+
 // fewer tries shares as large as the largest even one for all but the last cluster; and fewer clusters and cores as far
 // as products leave time for it and, of clusters, weights take much of it.
 func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
+	if err := t.rests(ctx); err != nil {
+		return err
+	}
 	even := t.best.Shares[0]
 	share := func(size int64, chunks ...int64) error {
 		t.also = append(t.also, fmt.Sprintf("shares of %d", size))
@@ -395,11 +415,8 @@ func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r 
 	c.divisors = t.newTrials(t.opt).divisors
 	m = c.fastest(ctx, n)
 	err = x.take(ctx, n, m, true)
-	also := "layers over kinds of core"
-	if by == OverLayer {
-		also = "layers over clusters"
-	}
-	t.best, t.least, t.also = x.best, x.least, append(t.also, also)
+	over := map[bool]string{true: "clusters", false: "kinds of core"}[by == OverLayer]
+	t.best, t.least, t.also = x.best, x.least, append(t.also, "layers over "+over)
 	return m, err
 }
 
@@ -467,11 +484,8 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 // all weights, once for each cluster and chunk.
 func (t *tuner) busy() (products, loads float64, err error) {
 	g, err := t.net.Graph(t.best.Chunk)
-	if err != nil {
-		return 0, 0, err
-	}
-	m, err := cost.NewWith(t.spec, t.opt.Cost)
-	if err != nil {
+	m, wrong := cost.NewWith(t.spec, t.opt.Cost)
+	if err = cmp.Or(err, wrong); err != nil {
 		return 0, 0, err
 	}
 	times := 1e12 / float64(t.least) * float64(t.best.Shares[0]) / float64(t.best.Chunk)

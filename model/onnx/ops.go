@@ -381,8 +381,7 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 	case "VALID":
 		pads = make([]int64, 2*n)
 	case "SAME_UPPER", "SAME_LOWER":
-		// The output is the input divided by the stride, rounded up; an odd pad more
-		// goes to the end or to the beginning.
+		// The output is the input divided by the stride, rounded up; an odd pad more goes to the end or to the beginning.
 		pads = make([]int64, 2*n)
 		for i := range n {
 			s := a.Strides[i]

@@ -7,8 +7,7 @@ import (
 // Tracker follows one dimension of a sub-graph's outputs backward through its
 // operators: the paper's match_dim for every tensor at once.
 type Tracker struct {
-	// Dim[t] is the dimension of tensor t that the split follows, or -1. Only
-	// tensors that the sub-graph touches are set.
+	// Dim[t] is the dimension of tensor t that the split follows, or -1. Only tensors that the sub-graph touches are set.
 	Dim map[model.TensorID]int
 	// Exact: every activation matched and none has a halo: the instances' tensors add up to the whole ones.
 	Exact bool

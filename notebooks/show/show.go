@@ -1,6 +1,5 @@
-// Package show is what cells of the notebooks end with: tables as text, figures as
-// pictures. A cell prints or draws, not both: the two reach the notebook on different
-// ways, in an order that is left to chance.
+// Package show is what cells of the notebooks end with: tables as text, figures as pictures. A cell prints or draws,
+// not both: the two reach the notebook on different ways, in an order that is left to chance.
 package show
 
 import (
@@ -29,8 +28,7 @@ func Bars(title, label, what string, names []string, values []float64) {
 		Series: []plots.Series{{Name: what, Values: values}}}))
 }
 
-// Table prints rows below a header, the first column to the left, the others to the
-// right.
+// Table prints rows below a header, the first column to the left, the others to the right.
 func Table(header []string, rows [][]string) {
 	width := make([]int, len(header))
 	for _, r := range append([][]string{header}, rows...) {

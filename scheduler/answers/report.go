@@ -235,8 +235,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 	}
 	for _, sp := range s.Spills {
 		v := &s.Values[sp.Value]
-		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: sp.From.Word(),
-			To: sp.To.Word(), Bytes: sp.Bytes}
+		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: sp.From.Word(), To: sp.To.Word(), Bytes: sp.Bytes}
 		if v.Instance >= 0 {
 			inst := &s.Instances.Instances[v.Instance]
 			x.Group, x.Instance = s.Grouping.Groups[inst.Group].Name, inst.Index

@@ -513,8 +513,7 @@ func (e *Explainer) first(group int) map[int]int {
 	list := map[int]int{}
 	for n := range e.kernels {
 		kernel := &e.kernels[n]
-		if _, known := list[kernel.Instance]; !known && kernel.Schedule.Graph == e.s.Graph &&
-			kernel.Group().ID == group {
+		if _, known := list[kernel.Instance]; !known && kernel.Schedule.Graph == e.s.Graph && kernel.Group().ID == group {
 			list[kernel.Instance] = n
 		}
 	}

@@ -21,8 +21,7 @@ var decisionNames = [decisionsOfLayer]string{ofCores: "cores", ofTiles: "tiles",
 	ofReduction: "reduction", ofGroup: "weights in the LLB",
 	ofPlaces: "places", ofPieces: "pieces", ofLoads: "loads", ofStage: "inputs in the LLB", ofDepth: "room"}
 
-// Neighbours measures the programs that differ from p in one decision of one layer: what
-// each other choice would cost.
+// Neighbours measures the programs that differ from p in one decision of one layer: what each other choice would cost.
 func (t *Task) Neighbours(ctx context.Context, p Program) ([]Neighbour, error) {
 	var list []Neighbour
 	p = t.settled(slices.Clone(p))

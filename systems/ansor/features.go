@@ -32,9 +32,8 @@ var FeatureNames = append([]string{
 // iterations.
 var ReuseFeatures = len(FeatureNames) - len(reuseNames())
 
-// features describes step i of a kernel, under its nest, by what it takes of each unit and
-// memory if nothing overlaps. The sum over times and the longest of them enclose what the
-// simulator will say.
+// features describes step i of a kernel, under its nest, by what it takes of each unit and memory if nothing overlaps.
+// The sum over times and the longest of them enclose what the simulator will say.
 func (sp *space) features(n *schedule.Nest) []float64 {
 	x := sp.under(n.Cores)
 	k, l, m := sp.at(x), x.loops, sp.model

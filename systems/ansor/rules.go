@@ -112,8 +112,7 @@ func oneToOne(g *model.Graph, op *model.Op) bool {
 	return true
 }
 
-// reused finds an input that misses a dimension of the output: the same elements serve all
-// along it. -1: none.
+// reused finds an input that misses a dimension of the output: the same elements serve all along it. -1: none.
 func reused(g *model.Graph, op *model.Op) (input, dim int) {
 	for k := range op.Inputs {
 		if d := misses(g, op, k); d >= 0 {

@@ -31,9 +31,8 @@ type Task struct {
 	Rule Program
 	// Operations is the useful work: multiply-accumulates and vector operations.
 	Operations int64
-	// Floor is a time in seconds that no program is below: the launch and then the bytes
-	// that must pass the DDR, or the products on matrix units that are never idle, or what
-	// Tree.Bound says before anything is decided.
+	// Floor is a time in seconds that no program is below: the launch and then the bytes that must pass the DDR, or the
+	// products on matrix units that are never idle, or what Tree.Bound says before anything is decided.
 	Floor float64
 
 	kernel *schedule.Schedule // alone
@@ -263,8 +262,7 @@ func (t *Task) with(p Program) (*schedule.Schedule, error) {
 	return &k, nil
 }
 
-// Seconds lowers and simulates the kernel by a program: the time of one run. What can't
-// run is an error.
+// Seconds lowers and simulates the kernel by a program: the time of one run. What can't run is an error.
 func (t *Task) Seconds(ctx context.Context, p Program) (float64, error) {
 	ps, err := t.measure(ctx, p)
 	return float64(ps) * 1e-12 / float64(t.passes), err

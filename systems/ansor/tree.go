@@ -26,8 +26,7 @@ const (
 	decisionsOfLayer
 )
 
-// Tree is the space of a task's programs as decisions in a row, layer by layer. Choice 0
-// of each is the rules'.
+// Tree is the space of a task's programs as decisions in a row, layer by layer. Choice 0 of each is the rules'.
 type Tree struct {
 	task    *Task
 	choices [][]func(*schedule.Nest)
@@ -359,8 +358,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	return out
 }
 
-// matrixCycles are the cycles of the busiest core's products, whose rows are cut into this many
-// parts or more.
+// matrixCycles are the cycles of the busiest core's products, whose rows are cut into this many parts or more.
 func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights bool, n *schedule.Nest, known int,
 	parts int64) (sum hardware.Cycles) {
 	type tile struct{ at, n int64 } // of phases, tiles of equal size differ

@@ -85,8 +85,7 @@ func Fit(samples []Measured, trees int) *Trees {
 	return t
 }
 
-// binCuts places the ends of bins between the values that occur, at quantiles if these are
-// many.
+// binCuts places the ends of bins between the values that occur, at quantiles if these are many.
 func binCuts(rows [][]float64) [][]float64 {
 	cuts := make([][]float64, len(rows[0]))
 	values := make([]float64, 0, len(rows))

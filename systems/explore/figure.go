@@ -17,10 +17,9 @@ const (
 	maxFigureSeries = 7
 )
 
-// Figure draws the throughput. The first axis of numbers with several values goes
-// along x; without one, the first axis with several values does, as groups of bars.
-// Variants are the series, or else the last other axis; each combination of the
-// rest is a panel.
+// Figure draws the throughput. The first axis of numbers with several values goes along x; without one, the first axis
+// with several values does, as groups of bars. Variants are the series, or else the last other axis; each combination
+// of the rest is a panel.
 func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 	var several []int
 	for i, a := range p.Axes {

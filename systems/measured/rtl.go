@@ -231,8 +231,7 @@ func (b *blocking) simulated(ctx context.Context, spec *hardware.Spec, recipe sc
 			Sums: 2})
 	}
 	own := scheduler.Strategy{Name: "given", Description: "the blocking that a row gives", Decide: decide}
-	made := bail.Of(scheduler.Run(ctx, net, machine, images, recipe.With("nest", own),
-		scheduler.Options{Chunk: images}))
+	made := bail.Of(scheduler.Run(ctx, net, machine, images, recipe.With("nest", own), scheduler.Options{Chunk: images}))
 	return made.LatencySeconds() * machine.ClockHz
 }
 

@@ -18,8 +18,7 @@ import (
 // compared are the recipes of the comparison and of the breakdown.
 var compared = []string{"tvm", "astitch", "llb", "l1", "ordering", "cross-layer"}
 
-// smallBatches are those of Table 1 at which TVM and GraphTurbo are on a par; each
-// cluster takes its share at once.
+// smallBatches are those of Table 1 at which TVM and GraphTurbo are on a par; each cluster takes its share at once.
 var smallBatches = []int64{8, 16}
 
 // stages is the network of Fig. 3 and what it may stand for, eight images on each cluster.
@@ -107,8 +106,7 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	if s.Change.Steady {
 		policy = harness.PaperInARow
 	}
-	cell := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk),
-		policy, unitOf(r.network))
+	cell := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk), policy, unitOf(r.network))
 	short, _ := network.At(r.network)
 	cell = literature.Named(cell, short)
 	cell.Label = fmt.Sprintf("%s (%s)", cell.Label, s.Name)

@@ -26,8 +26,7 @@ type reading struct {
 	// Evidence names the choice that the text, else other published facts, speak for where it is not in force, as
 	// defaults stay; empty: the first.
 	Evidence string
-	// Before names the choice that was in force before the readings were asked for
-	// together; empty: the first.
+	// Before names the choice that was in force before the readings were asked for together; empty: the first.
 	Before string
 }
 
@@ -59,8 +58,7 @@ type change struct {
 	L1Bytes int64 `yaml:"l1_bytes"`
 	// Steady takes the rate of batches in a row for every throughput.
 	Steady bool
-	// MeanOfRatios compares with the published quotient of two means the mean of the
-	// quotients.
+	// MeanOfRatios compares with the published quotient of two means the mean of the quotients.
 	MeanOfRatios bool `yaml:"mean_of_ratios"`
 	// GainOverTVM reads the published gain of variant 2 as one over TVM.
 	GainOverTVM bool `yaml:"gain_over_tvm"`

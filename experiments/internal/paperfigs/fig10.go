@@ -190,8 +190,7 @@ func (f unfolding) plan() (*harness.Plan, error) {
 	theirs := ours
 	theirs.Variant, _ = literature.ByText("tvm") // of the same operators
 	instance := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
-		return explainLayers(r, func(group int, index int64,
-			_ []model.OpID) bool {
+		return explainLayers(r, func(group int, index int64, _ []model.OpID) bool {
 			return group == f.group && index == f.index
 		})
 	})

@@ -280,10 +280,8 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d.Given()
 	d.Note("Added is the time from the end of the units' work in front of the blocks to the end of the blocks.")
 	d.Note("Variant 4 begins a layer on a unit when the parts of its inputs that the first tile needs are complete, on its core and on others; without units on two layers, when all inputs are. The latter is the recipe cross-layer (`schedule --variant`), on which the bound of `best` and `certify` rests.")
-	d.Note(
-		"Loads from the DDR in this time are for these blocks or, in variant 4, for later layers.")
-	d.Note(
-		"In variant 3 units and loads of one layer overlap tile by tile, and a barrier stands between layers.")
+	d.Note("Loads from the DDR in this time are for these blocks or, in variant 4, for later layers.")
+	d.Note("In variant 3 units and loads of one layer overlap tile by tile, and a barrier stands between layers.")
 	var list []plots.Timeline
 	rows := func(queue string) bool {
 		return slices.ContainsFunc(runs, func(r crossRun) bool {

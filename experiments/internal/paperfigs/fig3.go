@@ -232,8 +232,7 @@ func (f fourStages) groupTable(dfs orderedRun) harness.Table {
 		f.perCluster), Columns: harness.Columns("<Name", "<Operators", "Number", "Factor",
 		"Touched by an\ninstance (MiB)", "Share of\nthe L1 (%)")}
 	for k, g := range dfs.Groups {
-		t.Add(fmt.Sprintf("%c", 'a'+k), g.First+" .. "+g.Last, g.Ops, g.Factor, mebibytes(dfs.touched(k)),
-			dfs.shares()[k])
+		t.Add(fmt.Sprintf("%c", 'a'+k), g.First+" .. "+g.Last, g.Ops, g.Factor, mebibytes(dfs.touched(k)), dfs.shares()[k])
 	}
 	return t
 }
@@ -364,8 +363,7 @@ func stagePattern(r orderedRun) string {
 }
 
 // figures draws the instances with their edges, the orders, and the L1 over time.
-func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun,
-	byID []orderedInst) {
+func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun, byID []orderedInst) {
 	dfs := runs[len(runs)-1]
 	most := int64(1)
 	for _, g := range dfs.Groups {

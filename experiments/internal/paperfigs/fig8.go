@@ -264,8 +264,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		fmt.Sprintf("%d of %d", smaller, redistributions),
 		harness.Agreement(redistributions > 0 && smaller == redistributions))
 	d.Given()
-	d.Note(
-		"§3.5 defines joins and their places. These lines check the definition and predict nothing.")
+	d.Note("§3.5 defines joins and their places. These lines check the definition and predict nothing.")
 	d.Note("Bindings are cores per dimension of the tensor, in the file's order: (8,1,1) is 8 cores along the batch.")
 	d.Note(
 		"A split is the inverse of a concat (§3.6, for up-sampling). Here it also serves a consumer with a larger factor than its producer's.")

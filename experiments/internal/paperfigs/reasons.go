@@ -121,8 +121,7 @@ func reasonWrites(level string, ours, published, tvm, publishedTVM harness.Level
 		return ""
 	}
 	per, theirs := float64(sum(ours))/float64(sum(tvm)), float64(sum(published))/float64(sum(publishedTVM))
-	s := fmt.Sprintf("%s writes for each result of TVM, published %s", harness.Fixed(per, 2),
-		harness.Fixed(theirs, 2))
+	s := fmt.Sprintf("%s writes for each result of TVM, published %s", harness.Fixed(per, 2), harness.Fixed(theirs, 2))
 	switch {
 	case !harness.Within20(theirs)(per):
 	case harness.Within20(float64(sum(publishedTVM)))(float64(sum(tvm))):

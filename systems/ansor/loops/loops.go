@@ -239,8 +239,7 @@ func (s study) matches(ctx context.Context, network, variant, rules string) matc
 	}
 	r := matched{Network: network, Rules: rules, Kernels: len(tasks), Of: 2 * s.trials * layers}
 	for seed := range s.seeds {
-		out := bail.Of(ansor.Tune(ctx, tasks,
-			ansor.Options{Trials: r.Of, Batch: 2, Seed: uint64(seed + 1), Blind: true}))
+		out := bail.Of(ansor.Tune(ctx, tasks, ansor.Options{Trials: r.Of, Batch: 2, Seed: uint64(seed + 1), Blind: true}))
 		r.Trials, r.Over = append(r.Trials, -1), append(r.Over, out.Curve[len(out.Curve)-1].Objective/sum)
 		for i, p := range out.Curve {
 			if i+1 >= len(tasks) && p.Objective <= sum { // each has had a round

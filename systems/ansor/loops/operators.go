@@ -8,8 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// operatorClass is a row of the paper's Fig. 6 or Fig. 8 with the shapes of its Appendix C, or
-// one of ours.
+// operatorClass is a row of the paper's Fig. 6 or Fig. 8 with the shapes of its Appendix C, or one of ours.
 type operatorClass struct {
 	name   string
 	build  func(b *model.Builder, batch int64, shape []int64) model.TensorID

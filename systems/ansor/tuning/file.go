@@ -78,8 +78,7 @@ type Task struct {
 	Layers      []Layer   `json:"layers"`
 }
 
-// Layer is a layer of a kernel with its nest, as [schedule.Nest.Text] has it, line by
-// line.
+// Layer is a layer of a kernel with its nest, as [schedule.Nest.Text] has it, line by line.
 type Layer struct {
 	Layer string   `json:"layer"`
 	Nest  []string `json:"nest"`

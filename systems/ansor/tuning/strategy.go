@@ -95,10 +95,9 @@ const (
 	retrySteps = 1 << 21
 )
 
-// Adopt gives the kernels their programs, task by task, where the chunk gets faster by it on
-// all clusters: alone, a kernel does not know what the others hide. Of a program that makes
-// it slower, those layers are taken that make it faster. In large schedules several tasks are
-// judged together, so that no more than adoptSteps are simulated.
+// Adopt gives the kernels their programs, task by task, where the chunk gets faster by it on all clusters: alone, a
+// kernel does not know what the others hide. Of a program that makes it slower, those layers are taken that make it
+// faster. In large schedules several tasks are judged together, so that no more than adoptSteps are simulated.
 func Adopt(ctx context.Context, d *scheduler.Draft, kernels []*ansor.Task,
 	programs map[*ansor.Task]ansor.Program) error {
 	var tasks []*ansor.Task

@@ -34,10 +34,9 @@ type Settings struct {
 	Name   string
 }
 
-// Tasks lists the kernels of networks by a recipe, at a chunk size: its groups,
-// bindings and memory plan are those that the loops are found for. Equal kernels of one or
-// several networks are one task, whose weights are runs for the first cluster's share of
-// each batch. from says for what.
+// Tasks lists the kernels of networks by a recipe, at a chunk size: its groups, bindings and memory plan are those that
+// the loops are found for. Equal kernels of one or several networks are one task, whose weights are runs for the first
+// cluster's share of each batch. from says for what.
 func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
 	opt scheduler.Options) (tasks []*ansor.Task, from From, err error) {
 	from = From{Kind: Kind, Version: Version, Batch: batch,
@@ -92,8 +91,7 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 }
 
 // TuneAll is Tune of what [Tasks] has listed.
-func TuneAll(ctx context.Context, tasks []*ansor.Task, from From, set Settings) (
-	*Tuned, error) {
+func TuneAll(ctx context.Context, tasks []*ansor.Task, from From, set Settings) (*Tuned, error) {
 	out := &Tuned{From: from}
 	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
@@ -130,8 +128,7 @@ func fill(t *Tuned, found *ansor.Outcome) {
 			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
 		for i, n := range a.Program {
 			x.Layers = append(x.Layers, Layer{Layer: a.Layer(i),
-				Nest: strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
-					"\n")})
+				Nest: strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"), "\n")})
 		}
 		for j, w := range a.Weights {
 			t.Result[j].RuleSeconds += float64(w) * a.RuleSeconds

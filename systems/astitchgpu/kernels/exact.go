@@ -129,8 +129,7 @@ func (s *scope) kernel(units []int, choice int) (fusion.Kernel, bool) {
 			global[root] = choice>>(i+1)&1 == 1
 		}
 	}
-	return rules.Kernel(s.g, s.m, ops, opt, func(_ model.OpID,
-		t model.TensorID) bool {
+	return rules.Kernel(s.g, s.m, ops, opt, func(_ model.OpID, t model.TensorID) bool {
 		return global[fusion.Root(s.g, t)]
 	})
 }

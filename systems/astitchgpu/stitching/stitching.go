@@ -289,8 +289,7 @@ func (s study) speedup() harness.Experiment {
 // reportTimes has a row for each network with the times of the systems.
 func (s study) reportTimes(d *harness.Document, rows [][]measured) {
 	last := len(systems) - 1
-	t := harness.Table{Title: "Time of an inference at batch 1", Name: "times",
-		Columns: harness.Columns("<Network")}
+	t := harness.Table{Title: "Time of an inference at batch 1", Name: "times", Columns: harness.Columns("<Network")}
 	for _, x := range systems {
 		t.AddColumns("ms|" + x.title)
 	}
@@ -667,8 +666,7 @@ func (s study) trainingSteps() harness.Experiment {
 				"nearly all of it is DIEN, whose unrolled steps have a dozen small operators each, and more with their gradients; the paper's networks and batches are not known")
 			d.Number("training, AStitch over XLA, mean", "x", trainingOverXLA, stat.Mean(over[1], nil))
 			d.Given()
-			explain(d,
-				"BERT's step is library calls first of all; the paper's networks and batches are not known")
+			explain(d, "BERT's step is library calls first of all; the paper's networks and batches are not known")
 			d.Note(
 				"Gradients are in primitive operators, updates of plain gradient descent; rows of tables that are looked up are not updated. CRNN and ASR have convolutions, whose gradients have no rules here, and the Transformer is unrolled as for inference. The batch is assumed.")
 			return d.Report(harness.Data{Data: rows})

@@ -1,6 +1,5 @@
-// Package stablehlo reads networks written as text of MLIR's dialect StableHLO, which JAX,
-// PyTorch through torch_xla, and compilers print (.mlir), and makes graphs of them, as package onnx
-// does of ONNX files.
+// Package stablehlo reads networks written as text of MLIR's dialect StableHLO, which JAX, PyTorch through torch_xla,
+// and compilers print (.mlir), and makes graphs of them, as package onnx does of ONNX files.
 //
 // Both printed forms are read, and mixtures of them: the pretty one (stablehlo.add %0, %1 : tensor<4xf32>) and the
 // generic one ("stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>). The parser (parse.go) knows

@@ -146,8 +146,7 @@ func reduce(b *builder, x *flat) {
 	axes := slices.Sorted(slices.Values(x.list("dimensions")))
 	in := x.reduced()
 	if len(in) != len(x.out) || len(in) == 0 {
-		b.fail("has %d operands and %d results, expected an operand and an initial value for each",
-			len(x.in), len(x.out))
+		b.fail("has %d operands and %d results, expected an operand and an initial value for each", len(x.in), len(x.out))
 	}
 	if len(axes) == 0 {
 		through(b, &flat{op: x.op, in: in, out: x.out})
@@ -202,8 +201,7 @@ func reduceWindow(b *builder, x *flat) {
 	s := in[0].shape
 	n := len(s)
 	size := x.list("window_dimensions")
-	w := b.window(n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"),
-		x.list("padding"))
+	w := b.window(n, x.list("window_strides"), x.list("window_dilations"), x.list("base_dilations"), x.list("padding"))
 	if len(size) == 1 {
 		size = repeat(size[0], n)
 	}

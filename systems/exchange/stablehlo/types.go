@@ -21,8 +21,7 @@ func (b *builder) typed(x *flat) {
 	alike := func(of func(string) string, list ...*val) {
 		for _, v := range list {
 			if of(v.typ.elem) != of(list[0].typ.elem) {
-				b.fail("has %s of type %s, expected elements %s as of %s", v.name, v.typ,
-					of(list[0].typ.elem), list[0].name)
+				b.fail("has %s of type %s, expected elements %s as of %s", v.name, v.typ, of(list[0].typ.elem), list[0].name)
 			}
 		}
 	}

@@ -386,8 +386,7 @@ func (b *part) list() *Plan {
 	for range n {
 		pick := -1
 		for j := range n {
-			if !done[j] && b.ready(j, done) && (pick < 0 ||
-				tail[j]+b.least(b.from+j) > tail[pick]+b.least(b.from+pick)) {
+			if !done[j] && b.ready(j, done) && (pick < 0 || tail[j]+b.least(b.from+j) > tail[pick]+b.least(b.from+pick)) {
 				pick = j
 			}
 		}

@@ -110,8 +110,7 @@ func partitions() harness.Experiment {
 		},
 		func(d *harness.Document, rows []divided) {
 			t := harness.Table{Title: "Largest load of a device", Name: "loads",
-				Columns: harness.Columns("<Graph", "Nodes", "Accelerators", "Ideals", "Exact", "PipeDream", "Greedy",
-					"<Proven")}
+				Columns: harness.Columns("<Graph", "Nodes", "Accelerators", "Ideals", "Exact", "PipeDream", "Greedy", "<Proven")}
 			for _, r := range rows {
 				proven := "yes"
 				if !r.Proven {

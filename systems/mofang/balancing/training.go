@@ -145,8 +145,7 @@ func gains() harness.Experiment {
 					continue
 				}
 				by[g.Model] = g
-				search.Add(g.Model, g.Operators, g.Tried, g.Kept,
-					harness.Percent(float64(g.Kept)/float64(max(1, g.Tried))))
+				search.Add(g.Model, g.Operators, g.Tried, g.Kept, harness.Percent(float64(g.Kept)/float64(max(1, g.Tried))))
 				const passes = 3 // forward, and two gradients
 				rate := func(forward float64) float64 { return float64(n.Devices*trainBatch) / (passes * forward) }
 				before := loading(n, rate(g.Greedy), n.Devices*trainBatch)
