@@ -202,6 +202,12 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 			err = nil
 		}
 	}
+	if made := values; err == nil && opt.Warn != nil {
+		if own != nil {
+			made = own
+		}
+		p.compareOutputs(made, file, opt.Warn)
+	}
 	if err == nil && own != nil && file.batch > 1 && opt.Warn != nil {
 		// Of a network without a batch it is something else, such as the tokens.
 		opt.Warn(fmt.Sprintf("the first dimension of input %q, %d in the file, is taken as the batch",
@@ -307,6 +313,29 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 		return nil, nil, err
 	}
 	return g, im.values, g.DropDead()
+}
+
+// compareOutputs tells of outputs, as they are at the file's own sizes, that are declared with another shape. A symbolic
+// batch may have been a number when the file was written.
+func (p *plan) compareOutputs(made map[string]*value, file sizes, warn func(string)) {
+	for _, v := range p.m.graph.outputs {
+		x := made[v.name]
+		if x == nil || len(v.dims) == 0 { // some tools write no dimensions where they know none
+			continue
+		}
+		said, differs := x.shape.Clone(), len(v.dims) != len(x.shape)
+		if differs {
+			said = make(model.Shape, len(v.dims))
+		}
+		for i, d := range v.dims {
+			if d.fixed && (i > 0 || file.lead == nil || file.lead.dims[0].fixed) {
+				said[i], differs = d.value, differs || d.value != x.shape[i]
+			}
+		}
+		if differs {
+			warn(fmt.Sprintf("output %q: the file declares shape %v, found %v", v.name, said, x.shape))
+		}
+	}
 }
 
 // leaveOut tells of an input or output without an element.

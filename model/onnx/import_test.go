@@ -321,7 +321,7 @@ func TestEmptiness(t *testing.T) {
 			"f[2,2] = Slice(x) Shape=[2 2] Starts=[0 1] Steps=[1 1]\ny[2,2] = Identity(f)\n"},
 		{"rows of no indices", []msg{x, y, none, node("Gather", "g", in("x", "i"), out("e")), keep}, "y[2,3] = Identity(x)\n"},
 		{"rows of no table", []msg{input("z", 0, 3), x, y, list("j", 1), node("Gather", "g", in("z", "j"), out("e")), keep},
-			`node "g" (Gather): index 1 does not exist in 0 elements`},
+			`node "g" (Gather): found index 1 in "j", expected one of 0 elements`},
 		{"elements at no indices", []msg{x, y, msg(nil).sub(5, tensor("j", tInt64, 2, 0)), node("GatherElements", "g", in("x", "j"), out("e"),
 			attrInt("axis", 1)), node("Concat", "k", in("e", "x"), out("y"), attrInt("axis", 1))}, "y[2,3] = Identity(x)\n"},
 		{"nothing scattered", []msg{x, y, msg(nil).sub(5, tensor("j", tInt64, 0, 1)), input("u", 0, 3),
@@ -465,7 +465,9 @@ func TestErrors(t *testing.T) {
 			node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Add): integer overflow`},
 		{"index", file(13, x, y, list("i", 9), node("Shape", "s", in("x"), out("n")),
 			node("Gather", "g", in("n", "i"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))),
-			`node "g" (Gather): index 9 does not exist in 4 elements`},
+			`node "g" (Gather): found index 9 in "i", expected one of 4 elements`},
+		{"index of data", file(13, x, y, list("i", -5), node("Gather", "g", in("x", "i"), out("y"), attrInt("axis", 1))),
+			`node "g" (Gather): found index -5 in "i", expected one of 4 elements`},
 		{"negative dimension", file(13, input("x", 1, -3), y, relu), `input "x": dimension 1 of shape [1,-3] is negative`},
 		{"huge dimension", file(13, x, y, relu, weights("w", 1<<40, 1<<40)),
 			`tensor "w": shape [1099511627776,1099511627776] has more than 17592186044416 elements`},
@@ -1030,5 +1032,30 @@ func TestOperands(t *testing.T) {
 	if _, err := ImportReader("test.onnx", bytes.NewReader(concat(4097)), Options{}); err == nil ||
 		!strings.Contains(err.Error(), "a node has more than 4096 inputs") {
 		t.Errorf("4097 inputs: %v", err)
+	}
+}
+
+// A shape that the file declares of an output is compared with what comes out at the file's own sizes, whatever the batch
+// is, but for a batch that has a name.
+func TestDeclaredOutputs(t *testing.T) {
+	for _, c := range []struct {
+		in, out any // the leading dimensions
+		width   int
+		batch   int64
+		want    string
+	}{
+		{2, 2, 3, 0, ""}, {2, 2, 3, 5, ""}, {2, 1, 3, 2, "[1,3], found [2,3]"}, {"N", 1, 3, 4, ""}, {"N", "N", 3, 4, ""},
+		{"N", "N", 4, 4, "[1,4], found [1,3]"}, {2, 2, 4, 5, "[2,4], found [2,3]"},
+	} {
+		var told []string
+		_, err := ImportReader("t.onnx", bytes.NewReader(file(13, input("x", c.in, 3), output("y", c.out, c.width),
+			node("Relu", "r", in("x"), out("y")))), Options{Batch: c.batch, Warn: func(s string) {
+			if strings.HasPrefix(s, "output ") {
+				told = append(told, strings.TrimPrefix(s, `output "y": the file declares shape `))
+			}
+		}})
+		if err != nil || strings.Join(told, "; ") != c.want {
+			t.Errorf("%+v: %q, %v", c, told, err)
+		}
 	}
 }

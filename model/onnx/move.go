@@ -460,7 +460,22 @@ func pad(c *call) {
 	c.emit("Pad", model.Attr{Pads: p}, args(c.in[0]))
 }
 
-func gather(c *call) { c.emit(c.row.kind, c.axisAttr(0), args(c.in...)) }
+func gather(c *call) {
+	attr := c.axisAttr(0)
+	if n := c.in[0].shape[attr.Axis]; c.in[1].lit != nil && (attr.Axis > 0 || c.batch == c.fileBatch) {
+		for _, k := range c.in[1].lit.ints {
+			c.inRange(k, n)
+		}
+	}
+	c.emit(c.row.kind, attr, args(c.in...))
+}
+
+// inRange refuses an index that n elements do not have.
+func (c *call) inRange(k, n int64) {
+	if k < -n || k >= n {
+		c.fail("found index %d in %q, expected one of %d elements", k, c.in[1].name, n)
+	}
+}
 
 func foldGather(c *call) *literal {
 	l, ix := c.in[0].lit, c.in[1].lit
@@ -473,9 +488,7 @@ func foldGather(c *call) *literal {
 	var index []int64
 	for o := range outer {
 		for _, k := range ix.ints {
-			if k < -n || k >= n {
-				c.fail("index %d does not exist in %d elements", k, n)
-			}
+			c.inRange(k, n)
 			for i := range inner {
 				index = append(index, (o*n+(k+n)%n)*inner+i)
 			}
