@@ -229,18 +229,16 @@ func (r *Result) describe(idle int) error {
 	if err != nil {
 		return err
 	}
-	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by "+
-			"element size", r.Machine.Name, dt))
+	if dt := lower.ComputeType(r.Schedule.Graph); m.Assumed(dt) != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s has no matrix rate for %v: assumed is %s", r.Machine.Name, dt,
+			m.Assumed(dt)))
 	}
 	if made, needed := computed(r.Schedule); r.Schedule.Place == nil && made > needed {
 		r.Notes = append(r.Notes, fmt.Sprintf("%.4g %% of the MACs are of elements that no output needs; a variant with groups "+
 			"leaves them out", 100*float64(made-needed)/float64(made)))
 	}
-	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
-		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
-			"least %s of the DDR, which has %s: %s too many", hardware.Bytes(need).Rounded(), hardware.Bytes(size).Rounded(),
-			hardware.Bytes(need-size).Rounded()))
+	if short := r.Shortage(); short != "" {
+		r.Notes = append(r.Notes, short)
 	}
 	return nil
 }
@@ -310,24 +308,15 @@ func (r *Result) Working() Working {
 	return w
 }
 
-// ddrBytes is a lower bound on the memory used in the DDR: by parameters once, by inputs and outputs
-// of the batch, and, in the cluster with the largest share, by other values when most are alive.
-func (r *Result) ddrBytes() (bytes int64) {
-	s := r.Schedule
-	for _, t := range s.Graph.Tensors {
-		if t.Role == model.Constant {
-			bytes += t.Bytes()
-		}
-	}
-	chunks := int64(1)
+// Shortage says how much more the DDR must hold than it can; "": it is large enough. It counts parameters once, inputs
+// and outputs of the batch, and, in the cluster with the largest share, other values when most are alive.
+func (r *Result) Shortage() string {
+	s, chunks := r.Schedule, int64(1)
 	if r.Clusters == OverBatch {
 		chunks = r.Batch / r.Chunk
 	}
-	for _, id := range slices.Concat(s.Graph.Inputs, s.Graph.Outputs) {
-		bytes += chunks * s.Graph.Tensor(id).Bytes()
-	}
-	if s.Place != nil {
-		return bytes // each cluster has its own steps
+	if s.Place != nil { // each cluster has its own steps
+		return Shortage(s.Graph, r.Spec, chunks, 0)
 	}
 	change := make([]int64, len(s.Steps)+1)
 	for i := range s.Values {
@@ -341,8 +330,30 @@ func (r *Result) ddrBytes() (bytes int64) {
 		alive += by
 		most = max(most, alive)
 	}
-	return bytes + most
+	return Shortage(s.Graph, r.Spec, chunks, most)
 }
+
+// Shortage says how much more the DDR must hold than it can; "": it is large enough. It counts parameters once, inputs
+// and outputs of so many chunks, and so many bytes beside.
+func Shortage(g *model.Graph, spec *hardware.Spec, chunks, beside int64) string {
+	need, size := beside, int64(spec.DDR.SizeBytes)*int64(spec.ChipCount())
+	for _, t := range g.Tensors {
+		if t.Role == model.Constant {
+			need += t.Bytes()
+		}
+	}
+	for _, id := range slices.Concat(g.Inputs, g.Outputs) {
+		need += chunks * g.Tensor(id).Bytes()
+	}
+	if need <= size {
+		return ""
+	}
+	return fmt.Sprintf("%s: it has %s, and what lies there takes at least %s", TooSmall, hardware.Bytes(size).Rounded(),
+		hardware.Bytes(need).Rounded())
+}
+
+// TooSmall begins the note on a DDR that can't hold the network.
+const TooSmall = "the DDR is too small"
 
 // ProgramName names the program of a result.
 func (r *Result) ProgramName() string {

@@ -137,34 +137,44 @@ func (p *pace) of(n int64) hardware.Cycles {
 }
 
 // rate is the throughput multiplier for a dtype: the spec's own figure or, where it has none, that of F16 scaled by the
-// element size, as a unit with a fixed width in bytes has.
-func rate(u hardware.Unit, dt model.DType) (float64, bool) {
-	r, size := figure(u.Rate, dt)
-	if r == 0 {
-		return 1, false
+// element size, as a unit with a fixed width in bytes has, and not less than that of a wider type, to which elements
+// are unpacked. of is the type whose figure it is.
+func rate(u hardware.Unit, dt model.DType) (r float64, of model.DType) {
+	f, size, of := figure(u.Rate, dt)
+	if r = f / size; r == 0 {
+		r = 1
 	}
-	return r / size, u.Supports(dt.String())
+	for d := range model.DType(model.DTypes) {
+		if v := u.Rate[d.String()]; v > r && !u.Supports(dt.String()) && d.Bits() > dt.Bits() &&
+			d.IsFloat() == dt.IsFloat() {
+			r, of = v, d
+		}
+	}
+	return r, of
 }
 
 // figure returns the figure of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
 // how many times larger an element of the dtype is than one that the figure is for, of less than a byte one of a byte.
-func figure(m map[string]float64, dt model.DType) (f, size float64) {
+func figure(m map[string]float64, dt model.DType) (f, size float64, of model.DType) {
 	for _, d := range []model.DType{dt, model.F16, model.F32, model.BF16, model.I8} {
 		if v, ok := m[d.String()]; ok {
-			return v, float64(max(dt.Bits(), min(8, d.Bits()))) / float64(d.Bits())
+			return v, float64(max(dt.Bits(), min(8, d.Bits()))) / float64(d.Bits()), d
 		}
 	}
-	return 0, 1
+	return 0, 1, dt
 }
 
-// Native reports whether the matrix unit's rate for a dtype stands in the spec; if not,
-// it is derived from another type's by element size.
-func (m *Model) Native(dt model.DType) bool {
-	if !m.hasMatrix {
-		return true
+// Assumed says from which type the matrix unit's rate for a dtype is taken; empty: the rate stands in the spec.
+func (m *Model) Assumed(dt model.DType) string {
+	r, of := rate(m.matrix, dt)
+	switch f := m.matrix.Rate[of.String()]; {
+	case !m.hasMatrix || m.matrix.Supports(dt.String()):
+		return ""
+	case f == 0:
+		return "1"
+	default:
+		return fmt.Sprintf("%.3g times that of %v", r/f, of)
 	}
-	_, ok := rate(m.matrix, dt)
-	return ok
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -102,6 +102,37 @@ func TestVectorCycles(t *testing.T) {
 }
 
 // No tile is faster than the peak rates allow.
+// A type without a rate has F16's by size, at most that of a byte, and no less than a wider one's of its kind.
+func TestMissingRates(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rate map[string]float64
+		of   model.DType
+		said string
+	}{
+		{map[string]float64{"f16": 1, "i8": 5}, model.F8, "2 times that of f16"},
+		{map[string]float64{"f16": 1, "i8": 5}, model.F4, "2 times that of f16"},
+		{map[string]float64{"f16": 1, "f8": 5, "i8": 6}, model.F4, "1 times that of f8"},
+		{map[string]float64{"f16": 1, "f8": 5, "i8": 6}, model.I2, "1 times that of i8"},
+		{map[string]float64{"f8": 5}, model.F4, "1 times that of f8"},
+		{map[string]float64{"f8": 5}, model.F16, "1"},
+		{map[string]float64{"f8": 5, "f4": 4}, model.F4, ""},
+	} {
+		spec := spec.Clone()
+		spec.CoreTypes[0].Units[0].Rate = c.rate
+		m, err := cost.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := m.Assumed(c.of); said != c.said {
+			t.Errorf("%v: %v is assumed to have %q, want %q", c.rate, c.of, said, c.said)
+		}
+	}
+}
+
 func TestNeverFasterThanPeak(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {

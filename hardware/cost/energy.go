@@ -33,7 +33,7 @@ func EnergyOf(spec *hardware.Spec, dt model.DType, w Work) *Energy {
 		return nil
 	}
 	each := func(m map[string]float64) float64 {
-		f, size := figure(m, dt)
+		f, size, _ := figure(m, dt)
 		return f * size
 	}
 	return &Energy{

@@ -123,6 +123,14 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule, _ *schedule.Nest) error 
 			return fmt.Errorf("has a tile of %d of the reduction, expected a multiple of the %d elements of a window", k, window)
 		}
 	}
+	least := min(slices.Min(n.Columns), slices.Min(n.Reduction))
+	for _, id := range lp.layer.Ops {
+		for _, in := range s.Graph.Op(id).Inputs {
+			if t := s.Graph.Tensor(in); least*t.DType.Bits() < 8 {
+				return fmt.Errorf("has a tile of %d along columns or reduction: of %v %q less than a byte", least, t.DType, t.Name)
+			}
+		}
+	}
 	if err := s.CheckRing(st); err != nil {
 		return err
 	}

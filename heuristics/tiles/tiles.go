@@ -359,8 +359,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	layout := g.Tensor(st.Output).Layout
 	constant := g.Tensor(anchor.Inputs[1]).Role == model.Constant
 	row := rowDims(out, layout, dims.N)
-	narrow := func(t model.TensorID) bool { return g.Tensor(t).DType.Bits() < 8 } // the program counts whole bytes
-	if !ok || slices.ContainsFunc(anchor.Inputs, narrow) || narrow(st.Output) || dims.Reps > 1 && constant || row == 0 ||
+	if !ok || dims.Reps > 1 && constant || row == 0 ||
 		out.Elements() != dims.Reps*dims.M*dims.N {
 		return nil, false
 	}
@@ -394,9 +393,6 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		case schedule.ColumnsOperand:
 			p.ColumnsFrom = level
 		default:
-			if narrow(v.Tensor) {
-				return nil, false
-			}
 			if 2*r.UnionBytes > g.Tensor(v.Tensor).DType.Bytes(out.Elements()) {
 				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(1), From: level})
 			}
