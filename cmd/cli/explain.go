@@ -31,6 +31,7 @@ type explainJSON struct {
 	// Decisions are values of settings that are not the variant's.
 	Decisions []schedulefile.Decision `json:"decisions,omitempty"`
 
+	Note     string            `json:"note,omitempty"`
 	Overview *explain.Overview `json:"overview,omitempty"`
 	Tensor   *explain.Tensor   `json:"tensor,omitempty"`
 	Operator *explain.Op       `json:"operator,omitempty"`
@@ -91,7 +92,7 @@ func newExplain() *cobra.Command {
 			a.Against, err = compared(cmd, e, r, *against)
 		default:
 			o := e.Overview()
-			a.Overview = &o
+			a.Overview, a.Note = &o, r.Shortage()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
@@ -179,6 +180,9 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	row(b, "time", "%s for the batch, of cluster %d, which ends last", duration(o.TotalSeconds), o.Cluster)
 	row(b, "limited by", "%s", o.Limit)
+	if a.Note != "" {
+		row(b, "note", "%s", a.Note)
+	}
 	for _, s := range o.Bounds {
 		row(b, "bound", "%s: %s (%s)", s.What, duration(s.Seconds), percent(s.Share))
 	}

@@ -297,6 +297,14 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 	header = append(header, "DDR bytes", "limited by", "")
 	align := strings.Repeat("l", len(shown)) + strings.Repeat("r", len(header)-len(shown)-2) + "ll"
 	var failures []string
+	remark := func(text string) string {
+		k := slices.IndexFunc(failures, func(f string) bool { return strings.HasSuffix(f, ") "+text) })
+		if k < 0 {
+			k = len(failures)
+			failures = append(failures, fmt.Sprintf("(%d) %s", k+1, text))
+		}
+		return fmt.Sprintf("(%d)", k+1)
+	}
 	var rows [][]string
 	for _, e := range list {
 		cells := make([]string, 0, len(header))
@@ -310,15 +318,12 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 				cells = append(cells, percent(r.VMEUtilization))
 			}
 			cells = append(cells, size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
-		} else {
-			text := " no schedule: " + oneLine(e.Err)
-			k := slices.IndexFunc(failures, func(f string) bool { return strings.HasSuffix(f, ")"+text) })
-			if k < 0 {
-				k = len(failures)
-				failures = append(failures, fmt.Sprintf("(%d)%s", k+1, text))
+			if slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, scheduler.TooSmall) }) {
+				cells[len(cells)-1] += " " + remark(scheduler.TooSmall+" for the network")
 			}
+		} else {
 			cells = append(append(cells, "", "none"), make([]string, len(header)-len(shown)-3)...)
-			cells = append(cells, fmt.Sprintf("(%d)", k+1))
+			cells = append(cells, remark("no schedule: "+oneLine(e.Err)))
 		}
 		rows = append(rows, cells)
 	}

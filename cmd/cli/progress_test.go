@@ -275,6 +275,10 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 	if strings.Count(r.stdout, "(1)") != 3 || strings.Contains(r.stdout, "(2)") {
 		t.Errorf("one reason of two rows is told otherwise than once:\n%s", r.stdout)
 	}
+	out = answer(t, strings.Fields("sweep toy-fig5 --set batch=4 --set hardware.ddr.size=1KiB,1GiB --quiet")...)
+	if strings.Count(out, "(1)") != 2 || !strings.Contains(out, "(1) "+scheduler.TooSmall) {
+		t.Errorf("one of two rows has too small a DDR:\n%s", out)
+	}
 	out = answer(t, strings.Fields("schedule toy-fig5 --hardware stcp920x4 --clusters pipeline --variant l1 --quiet")...)
 	if _, row, _ := strings.Cut(out, "\nclusters "); strings.Index(row, "\n") > lineWidth {
 		t.Errorf("the row of clusters is wider than %d:\n%s", lineWidth, out)
