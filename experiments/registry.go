@@ -43,11 +43,6 @@ func leading() []harness.Experiment {
 	return append(list, published(true)...)
 }
 
-// others lists the experiments that are run by name or with all.
-func others() []harness.Experiment {
-	return append([]harness.Experiment{beside.Experiment()}, published(false)...)
-}
-
 // published lists the systems' experiments that draw a figure or table of a paper, or those that don't.
 func published(figures bool) []harness.Experiment {
 	return slices.DeleteFunc(systems.Experiments(), func(e harness.Experiment) bool {
@@ -56,7 +51,9 @@ func published(figures bool) []harness.Experiment {
 }
 
 // registry lists the experiments in the order in which Run takes them.
-func registry() []harness.Experiment { return withCosts(append(leading(), others()...)) }
+func registry() []harness.Experiment {
+	return withCosts(append(append(leading(), beside.Experiment()), published(false)...))
+}
 
 //go:embed costs.csv
 var costsFile string

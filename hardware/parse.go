@@ -29,7 +29,7 @@ const (
 // one joined error, in the order of their lines.
 func Parse(name string, data []byte) (*Spec, error) {
 	if len(data) > MaxFileBytes {
-		return nil, tooLarge(name)
+		return nil, &Error{File: name, Problem: problem("more than 1MiB", "a description of an accelerator")}
 	}
 	d := &decoder{file: name, source: make(map[string]source)}
 	d.check = checker{report: d.reportInvalid}
@@ -43,10 +43,6 @@ func Parse(name string, data []byte) (*Spec, error) {
 		return nil, err
 	}
 	return spec, nil
-}
-
-func tooLarge(name string) error {
-	return &Error{File: name, Problem: problem("more than 1MiB", "a description of an accelerator")}
 }
 
 // A decoder turns the YAML tree into a Spec. It does not use yaml's own decoding into structures, which knows no lines

@@ -133,7 +133,7 @@ func Diagrams(list []Diagram, keys ...DiagramKey) (*Figure, error) {
 			if k.Grey {
 				sty = greyEdge
 			}
-			ks = append(ks, lineKey(sty, k.Text))
+			ks = append(ks, key{func(c *draw.Canvas, pt vg.Point) { c.StrokeLine2(sty, pt.X-5, pt.Y, pt.X+6, pt.Y) }, k.Text})
 		default:
 			ks = append(ks, barKey(paletteColour(k.Colour), k.Text))
 		}
@@ -412,8 +412,4 @@ func (d *Diagram) check() error {
 		}
 	}
 	return f.err
-}
-
-func lineKey(sty draw.LineStyle, text string) key {
-	return key{func(c *draw.Canvas, pt vg.Point) { c.StrokeLine2(sty, pt.X-5, pt.Y, pt.X+6, pt.Y) }, text}
 }

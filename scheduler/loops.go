@@ -169,7 +169,7 @@ func (d *Draft) try(i int, n *schedule.Nest, alone bool) (undo func(), err error
 		err = d.Follow(i, n)
 	}
 	if err == nil {
-		err = lower.CheckNest(d.Schedule, i, d.Cost)
+		err = lower.LoopsOf(d.Schedule, i, d.Cost).Check(d.Schedule, i)
 	}
 	if err != nil {
 		undo()

@@ -111,8 +111,7 @@ func partsText(b *bound.Bound) []string {
 
 func newCertify() *cobra.Command {
 	cmd := command("certify")
-	cmd.Args = oneArg("CERTIFICATE.json",
-		"give a file that 'dsasched best MODEL --certificate FILE' has written")
+	cmd.Args = oneArg("CERTIFICATE.json", "give a file that 'dsasched best MODEL --certificate FILE' has written")
 	cmd.ValidArgsFunction = completeFile("json")
 	accelerator := addScheduleHardware(cmd)
 	cmd.Flags().Lookup("hardware").Usage =

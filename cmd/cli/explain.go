@@ -73,8 +73,7 @@ func newExplain() *cobra.Command {
 		}
 		origin, r := try2(explained(cmd, args[0], recipe, *quiet))
 		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace})
-		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name,
-			Decisions: r.Settings()}
+		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name, Decisions: r.Settings()}
 		var err error
 		switch {
 		case *tensor != "":

@@ -267,11 +267,6 @@ func addLimit(cmd *cobra.Command, value time.Duration, usage string) *limit {
 	return l
 }
 
-// addWork adds --work, which stands in place of --time-limit.
-func addWork(cmd *cobra.Command) *int64 {
-	return cmd.Flags().Int64("work", 0, "most nodes of each integer program, in place of --time-limit; 0: no limit")
-}
-
 // schedulingFlags say what is scheduled for which machine, and in which pieces.
 type schedulingFlags struct {
 	accelerator  *string
@@ -318,7 +313,7 @@ var readKernels = func(string) (t any, chunk int64) {
 func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlags {
 	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()},
 		addDecisions(cmd, except...), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
-		addWork(cmd),
+		cmd.Flags().Int64("work", 0, "most nodes of each integer program, in place of --time-limit; 0: no limit"),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
 	usage := "variant of the scheduler, as 'dsasched variants' lists them"
 	if variant != stepByStep {
@@ -361,7 +356,9 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		}
 	}
 	check(err)
-	v, opt = try2(f.decisions.apply(v, opt))
+	opt = withSolver(opt)
+	v, err = v.Replace(opt, f.decisions.picks()...)
+	check(explainSolver(err))
 	if *f.tuned != "" {
 		if v.Pick("nest") != "ansor" {
 			check(usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor"))
@@ -658,13 +655,6 @@ func (d *decisionFlags) picks() []scheduler.Pick {
 		}
 	}
 	return picks
-}
-
-// apply replaces the decisions of a variant that the flags name.
-func (d *decisionFlags) apply(v scheduler.Recipe, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
-	opt = withSolver(opt)
-	v, err := v.Replace(opt, d.picks()...)
-	return v, opt, explainSolver(err)
 }
 
 // withSolver gives options the solver of this build, if it has one.

@@ -104,7 +104,8 @@ type fileSolver struct {
 
 func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string) *fileSolver {
 	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start),
-		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"), addExport(cmd)}
+		cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
+		addFile(cmd, "export", "write the integer program to this `file` (.lp)", ".lp")}
 }
 
 // solveFile solves the problem of a file, which run does by the method of a name, from the
@@ -174,10 +175,6 @@ func program[S any, R interface{ Outcome() solve.Outcome }](ctx context.Context,
 		check(fmt.Errorf("--export: %s makes no program: %s", method, why))
 	}
 	return kept.Model
-}
-
-func addExport(cmd *cobra.Command) *outFile {
-	return addFile(cmd, "export", "write the integer program to this `file` (.lp)", ".lp")
 }
 
 // writeProgram writes an integer program.

@@ -1,6 +1,5 @@
-// Command scheduler puts an order of its own in the place of GraphTurbo's Algorithm 3,
-// compares the two, and lets the search for the best schedule improve its order by a decision
-// of its own.
+// Command scheduler puts an order of its own in the place of GraphTurbo's Algorithm 3, compares the two, and lets the
+// search for the best schedule improve its order by a decision of its own.
 package main
 
 import (

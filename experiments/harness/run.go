@@ -77,10 +77,12 @@ func Run(ctx context.Context, list []Experiment, opt Options) error {
 	if opt.Quiet {
 		opt.Progress = nil
 	}
-	r, err := newRunner(opt)
+	program, err := executableHash()
 	if err != nil {
 		return err
 	}
+	opt.Out = opt.Dir()
+	r := &runner{Options: opt, program: program}
 	p, err := r.open(list)
 	if err != nil {
 		return err
@@ -131,12 +133,6 @@ func (o Options) Dir() string {
 type runner struct {
 	Options
 	program string // hash of the running executable
-}
-
-func newRunner(opt Options) (*runner, error) {
-	program, err := executableHash()
-	opt.Out = opt.Dir()
-	return &runner{Options: opt, program: program}, err
 }
 
 // sharedCells is the folder of the cells that several experiments have.

@@ -59,7 +59,8 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		return nil, broken(-1, "the order has %d steps, expected one for each of %d instances", len(r.Steps), x.instances)
 	}
 	v := &x.found
-	v.Cost = exact(p, x.stored, x.loaded)
+	unit := p.unit() // moves cost whole units, without the rounding of a sum
+	v.Cost = float64(x.stored*round(p.StoreCostPerByte*unit)+x.loaded*round(p.LoadCostPerByte*unit)) / unit
 	if r.Objective == Peak {
 		if x.stored+x.loaded > 0 {
 			return nil, broken(-1, "objective %q with %d bytes moved, expected none", Peak, x.stored+x.loaded)
@@ -197,12 +198,6 @@ func (x *referee) run(n int, run Ref) error {
 		}
 	}
 	return nil
-}
-
-// exact is the cost of moves without the rounding of a sum.
-func exact(p *Problem, stored, loaded int64) float64 {
-	unit := p.unit()
-	return float64(stored*round(p.StoreCostPerByte*unit)+loaded*round(p.LoadCostPerByte*unit)) / unit
 }
 
 func checkInfeasible(p *Problem, r *Result, into [][]Arc, exists func(Ref) bool) (*Verdict, error) {

@@ -106,13 +106,6 @@ func (m *Memory) forget() {
 	}
 }
 
-// newMemory is for one program.
-func newMemory() *Memory {
-	m := &Memory{}
-	m.numbers.once, m.lasts.once, m.stretches.once, m.entries.once, m.pages.once = true, true, true, true, true
-	return m
-}
-
 // reset gives all of it free.
 func (m *Memory) reset() {
 	m.queues, m.cmds.list = m.queues[:0], m.cmds.list[:0]

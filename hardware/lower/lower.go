@@ -298,7 +298,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype, float64(n))
 	}
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
-		opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
+		opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
+	e.mem.numbers.once, e.mem.lasts.once, e.mem.stretches.once, e.mem.entries.once, e.mem.pages.once = true, true, true,
+		true, true // for one program
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {

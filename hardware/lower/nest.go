@@ -35,11 +35,6 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	return loopsOf(s, &st, m)
 }
 
-// CheckNest is [Loops.Check] of step i.
-func CheckNest(s *schedule.Schedule, i int, m *cost.Model) error {
-	return LoopsOf(s, i, m).Check(s, i)
-}
-
 func loopsOf(s *schedule.Schedule, st *schedule.Step, m *cost.Model) *Loops {
 	m = m.Kind(st.Kind)
 	lp, _ := prepare(s, st, m, grainFor(1), nil)

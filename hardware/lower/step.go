@@ -184,7 +184,8 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.lookUpRows()
 	v := &l.vector
 	v.parts = l.lp.nest.Times(l.lp.nest.Vector, l.lp.tiles)
-	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
+	w, n := l.lp.vector, v.parts*l.lp.repeat
+	v.work = model.VectorWork{Simple: ceilDiv(w.Simple, n), Special: ceilDiv(w.Special, n), Move: ceilDiv(w.Move, n)}
 	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
 	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))
 	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
@@ -915,11 +916,6 @@ func (e *emitter) fromLLB(all, once int64) int64 {
 		return once
 	}
 	return all
-}
-
-// divided is one of n equal parts of vector work, rounded up.
-func divided(w model.VectorWork, n int64) model.VectorWork {
-	return model.VectorWork{Simple: ceilDiv(w.Simple, n), Special: ceilDiv(w.Special, n), Move: ceilDiv(w.Move, n)}
 }
 
 // rowsOf is row piece i of n of a product: whole repetitions while there are enough, else rows of one.

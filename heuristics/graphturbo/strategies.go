@@ -31,9 +31,6 @@ func Orders() []scheduler.Strategy {
 	return []scheduler.Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst}
 }
 
-// BreadthFirst runs instances by their distance from the inputs.
-func BreadthFirst() scheduler.Strategy { return breadthFirst }
-
 // Algorithm3 takes the better of the orders breadth first and depth first.
 func Algorithm3() scheduler.Strategy { return algorithm3 }
 

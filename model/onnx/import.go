@@ -202,11 +202,8 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 			err = nil
 		}
 	}
-	if made := values; err == nil && opt.Warn != nil {
-		if own != nil {
-			made = own
-		}
-		p.compareOutputs(made, file, opt.Warn)
+	if err == nil && opt.Warn != nil {
+		p.compareOutputs(own, values, file, opt.Warn)
 	}
 	if err == nil && own != nil && file.batch > 1 && opt.Warn != nil {
 		// Of a network without a batch it is something else, such as the tokens.
@@ -317,22 +314,22 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 
 // compareOutputs tells of outputs, as they are at the file's own sizes, that are declared with another shape. A symbolic
 // batch may have been a number when the file was written.
-func (p *plan) compareOutputs(made map[string]*value, file sizes, warn func(string)) {
+func (p *plan) compareOutputs(own, values map[string]*value, file sizes, warn func(string)) {
 	for _, v := range p.m.graph.outputs {
-		x := made[v.name]
+		x := values[v.name]
+		if own != nil {
+			x = own[v.name]
+		}
 		if x == nil || len(v.dims) == 0 { // some tools write no dimensions where they know none
 			continue
 		}
-		said, differs := x.shape.Clone(), len(v.dims) != len(x.shape)
-		if differs {
-			said = make(model.Shape, len(v.dims))
-		}
+		said := append(x.shape.Clone(), make(model.Shape, len(v.dims))...)[:len(v.dims)]
 		for i, d := range v.dims {
 			if d.fixed && (i > 0 || file.lead == nil || file.lead.dims[0].fixed) {
-				said[i], differs = d.value, differs || d.value != x.shape[i]
+				said[i] = d.value
 			}
 		}
-		if differs {
+		if !slices.Equal(said, x.shape) {
 			warn(fmt.Sprintf("output %q: the file declares shape %v, found %v", v.name, said, x.shape))
 		}
 	}

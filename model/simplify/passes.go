@@ -177,7 +177,9 @@ var noOp = map[model.Kind]func(op *model.Op, in, out *model.Tensor) bool{
 		return !slices.ContainsFunc(op.Attr.Starts, func(s int64) bool { return s != 0 })
 	},
 	// An equal shape does not rule out a crop on one side and a pad on the other.
-	"Pad":    func(op *model.Op, _, _ *model.Tensor) bool { return allZero(op.Attr.Pads) },
+	"Pad": func(op *model.Op, _, _ *model.Tensor) bool {
+		return !slices.ContainsFunc(op.Attr.Pads, func(v int64) bool { return v != 0 })
+	},
 	"Resize": always,
 	"Split":  always, // into one part
 	"Concat": func(op *model.Op, _, _ *model.Tensor) bool { return len(op.Inputs) == 1 },
@@ -193,10 +195,6 @@ var noOp = map[model.Kind]func(op *model.Op, in, out *model.Tensor) bool{
 }
 
 func always(*model.Op, *model.Tensor, *model.Tensor) bool { return true }
-
-func allZero(s []int64) bool {
-	return !slices.ContainsFunc(s, func(v int64) bool { return v != 0 })
-}
 
 func removeIdentities(e *editor) int {
 	g := e.g
@@ -269,7 +267,7 @@ func mergeDuplicates(e *editor) int {
 
 // appendKey appends a string that two operators share only if they compute the same from the same tensors.
 func appendKey(k []byte, op *model.Op) []byte {
-	k = appendString(k, string(op.Kind))
+	k = append(binary.AppendVarint(k, int64(len(op.Kind))), op.Kind...)
 	k = op.Attr.AppendKey(k)
 	if len(op.Inputs) == 2 && commutative[op.Kind] && op.Inputs[0] > op.Inputs[1] {
 		return appendInts(k, []model.TensorID{op.Inputs[1], op.Inputs[0]})
@@ -283,10 +281,6 @@ func appendInts[S ~[]E, E ~int | ~int64](k []byte, s S) []byte {
 		k = binary.AppendVarint(k, int64(v))
 	}
 	return k
-}
-
-func appendString(k []byte, s string) []byte {
-	return append(binary.AppendVarint(k, int64(len(s))), s...)
 }
 
 // foldBatchNorms turns normalise(W x + b) into W' x + b' with W' = s W and b' = s (b - mean) + shift, where s = scale /

@@ -125,11 +125,6 @@ func numbers() []number {
 	return list
 }
 
-// line is a number of a setting as the reports know it.
-func (n number) line(r results) harness.Line {
-	return harness.Line{Unit: n.unit, What: n.what, Published: n.published, Ours: n.ours(r)}
-}
-
 // geometricError is exp(mean |ln(ours/published)|) over numbers of which both are above zero.
 func geometricError(list []number, r results) float64 {
 	sum, n := 0.0, 0
@@ -146,7 +141,7 @@ func geometricError(list []number, r results) float64 {
 func within(list []number, r results) string {
 	n, of := 0, 0
 	for _, x := range list {
-		l := x.line(r)
+		l := harness.Line{Unit: x.unit, What: x.what, Published: x.published, Ours: x.ours(r)}
 		if l.Predicted() {
 			of++
 			if !math.IsNaN(l.Ours) && l.Verdict() == harness.Verdicts[0] {

@@ -27,11 +27,6 @@ func (p Mapping) RowsPerBlock() int64 {
 	return p.RowsPerTask * p.Tasks
 }
 
-// loads is the number of elements that a thread reads one after the other in a task.
-func (p Mapping) loads() int64 {
-	return ceil(p.RowsPerTask*ceil(p.Cols, p.Parts), p.Threads)
-}
-
 // Pack is AStitch's mapping onto at most wave blocks of the given threads. Rows that are shorter than a block share
 // one, as many as fit whole (horizontal packing); what then passes the wave is done by the same blocks, one task after
 // the other (vertical packing). Fewer rows than half a wave, each longer than a block has threads, are cut into

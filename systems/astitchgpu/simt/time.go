@@ -117,7 +117,8 @@ func (m *Machine) phase(nests []Nest, wave int64) (seconds float64, bound string
 func (m *Machine) lifetime(n Nest) float64 {
 	task := float64(n.Work.Syncs) * m.Block.SyncSeconds
 	if n.Work.ReadBytes+n.Work.L2Bytes > 0 {
-		task += float64(n.Mapping.loads()) * m.DRAM.LatencySeconds
+		p := n.Mapping // a thread loads the elements of a task one after the other
+		task += float64(ceil(p.RowsPerTask*ceil(p.Cols, p.Parts), p.Threads)) * m.DRAM.LatencySeconds
 	}
 	return float64(n.Mapping.Tasks) * task
 }
