@@ -496,21 +496,16 @@ func (s *Spec) Describe() string {
 	}
 	for _, d := range dtypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {
-			on := ""
-			if !s.multiplies(d) {
-				on = ", on vector units"
+			on := ", on vector units"
+			for _, t := range s.CoreTypes {
+				if slices.ContainsFunc(t.Units, func(u Unit) bool { return u.Kind == Matrix && u.MACsPerCycle(d) > 0 }) {
+					on = ""
+				}
 			}
 			line("peak "+d, "%s%s", formatSI(p, "MAC/s"), on)
 		}
 	}
 	return b.String()
-}
-
-// multiplies reports whether a matrix unit takes numbers of a type.
-func (s *Spec) multiplies(dtype string) bool {
-	return slices.ContainsFunc(s.CoreTypes, func(t CoreType) bool {
-		return slices.ContainsFunc(t.Units, func(u Unit) bool { return u.Kind == Matrix && u.MACsPerCycle(dtype) > 0 })
-	})
 }
 
 // formatCores names the cores beside which the memory is.

@@ -298,7 +298,8 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		p.PeakMACsPerSecond, p.PeakVectorOpsPerSecond = peaks(m, plans, dtype, float64(n))
 	}
 	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, net: net, costs: m, cost: m,
-		opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
+		opt: opt, mem: &Memory{}, fine: fine, tables: &tables{p: p, labels: map[string]int32{},
+			operators: map[string]int32{}, tensors: map[tensorKey]int32{}, tasks: map[*schedule.Step]int32{}}}
 	e.mem.numbers.once, e.mem.lasts.once, e.mem.stretches.once, e.mem.entries.once, e.mem.pages.once = true, true, true,
 		true, true // for one program
 	for _, segments := range plans {

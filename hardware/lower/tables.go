@@ -22,11 +22,6 @@ type tensorKey struct {
 	id    model.TensorID
 }
 
-func newTables(p *isa.Program) *tables {
-	return &tables{p: p, labels: map[string]int32{}, operators: map[string]int32{}, tensors: map[tensorKey]int32{},
-		tasks: map[*schedule.Step]int32{}}
-}
-
 func indexOf(s string, known map[string]int32, list *[]string) int32 {
 	i, ok := known[s]
 	if !ok {

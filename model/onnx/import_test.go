@@ -1035,8 +1035,8 @@ func TestOperands(t *testing.T) {
 	}
 }
 
-// A shape that the file declares of an output is compared with what comes out at the file's own sizes, whatever the batch
-// is, but for a batch that has a name.
+// The shape that a file declares of an output is compared with what comes out at the file's own sizes, whatever the
+// batch is, but for a batch that has a name.
 func TestDeclaredOutputs(t *testing.T) {
 	for _, c := range []struct {
 		in, out any // the leading dimensions

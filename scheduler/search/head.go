@@ -66,8 +66,10 @@ func (s *searcher) trim(x *span, lo, hi int) bool {
 func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 	spans, from := s.repeat(c.spans)
 	add := func(n int, tail []span) {
-		if x := s.extendToNetwork(c, from[:n], append(slices.Clone(spans[:n]), tail...)); s.fresh(x.Decisions) {
-			lifted = append(lifted, x)
+		// The first groups have all that is decided for those of the head that they repeat.
+		p := c.ExtendTo(s.afresh(s.best.Decisions, append(slices.Clone(spans[:n]), tail...)), s.best.Schedule.Graph, from[:n])
+		if s.fresh(p) {
+			lifted = append(lifted, candidate{Decisions: p, spans: s.g.spans(p), move: "blocks"})
 		}
 	}
 	n, k := len(spans), len(s.best.spans)
@@ -92,13 +94,6 @@ func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 		}
 	}
 	return lifted
-}
-
-// extendToNetwork is a candidate of the whole network whose first groups have all that is decided for those of a head
-// that they repeat.
-func (s *searcher) extendToNetwork(c candidate, from []int, spans []span) candidate {
-	p := c.ExtendTo(s.afresh(s.best.Decisions, spans), s.best.Schedule.Graph, from)
-	return candidate{Decisions: p, spans: s.g.spans(p), move: "blocks"}
 }
 
 // repeat continues the groups of a head with those of its own blocks; from says of each group
