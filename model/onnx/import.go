@@ -312,8 +312,8 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 	return g, im.values, g.DropDead()
 }
 
-// compareOutputs tells of outputs, as they are at the file's own sizes, that are declared with another shape. A symbolic
-// batch may have been a number when the file was written.
+// compareOutputs tells of outputs, as they are at the file's own sizes, that are declared with another shape. The
+// number of a symbolic batch may be that of the file's writer.
 func (p *plan) compareOutputs(own, values map[string]*value, file sizes, warn func(string)) {
 	for _, v := range p.m.graph.outputs {
 		x := values[v.name]
