@@ -103,8 +103,8 @@ const mostIntervals = 4000
 // the one that visits operands the other way round, and the paths of the given groupings: all intervals, or where they
 // are very many the short ones and those that begin and end where given groups do. A column takes at least launch for
 // each kernel and, in seconds too, the first of what least says of its operators; of one that nobody has measured no
-// less than launches and the second is thought possible.
-func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping, launch float64,
+// less than launches and the second is thought possible. The list ends where timed does, but has what is given.
+func (n *Network) Columns(ctx, timed context.Context, given []*schedule.Grouping, launch float64,
 	least func(ops []model.OpID) [2]float64) (c *Columns, paths [][]int, err error) {
 	c = &Columns{net: n, atoms: len(n.Problem.Reads), kinds: map[string][]*way{}, ratios: map[class]*ratio{}}
 	var orders [][]int
@@ -148,6 +148,9 @@ func (n *Network) Columns(ctx context.Context, given []*schedule.Grouping, launc
 	for at := range c.seq {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
+		}
+		if timed.Err() != nil {
+			break
 		}
 		lo := at % (c.atoms + 1)
 		for hi := lo + 1; hi <= c.atoms; hi++ {
