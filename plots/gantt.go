@@ -19,14 +19,10 @@ func Gantt(t Timeline, xLabel string, colours []string) (*Figure, error) {
 	}
 	p := t.panel(start, end, ticksBetween(start, end))
 	nameX(p, xLabel)
-	return stackWide([]panel{p}, 15*vg.Length(len(t.Rows))+34, paletteKeys(colours)), nil
-}
-
-// stackWide is stack over both columns.
-func stackWide(panels []panel, height vg.Length, keys []key) *Figure {
-	f := stack(panels, height, keys, max(1, keysPerRow(keys, pageWidth-2*margin)))
+	keys := paletteKeys(colours) // over both columns
+	f := stack([]panel{p}, 15*vg.Length(len(t.Rows))+34, keys, max(1, keysPerRow(keys, pageWidth-2*margin)))
 	f.width = pageWidth
-	return f
+	return f, nil
 }
 
 func paletteKeys(colours []string) []key {

@@ -89,7 +89,7 @@ var table = []entry{
 	bertBase(256),
 	bertBase(384),
 	bertBase(512),
-	bertLarge(384),
+	bertRow("bert-large-384", "BERT-large", 384, 24, 1024, 16),
 	vit16("vit-b16", "ViT-B/16", "Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", 224, 12, 768, 12),
 	vit16("vit-b16-384", "ViT-B/16 at 384 pixels, 577 tokens",
 		"Dosovitskiy et al., ICLR 2021; torchvision vit_b_16 (IMAGENET1K_SWAG_E2E_V1)", 384, 12, 768, 12),
@@ -165,10 +165,6 @@ func init() {
 
 func bertBase(tokens int64) entry {
 	return bertRow(fmt.Sprintf("bert-%d", tokens), "BERT-base", tokens, 12, 768, 12)
-}
-
-func bertLarge(tokens int64) entry {
-	return bertRow(fmt.Sprintf("bert-large-%d", tokens), "BERT-large", tokens, 24, 1024, 16)
 }
 
 func bertRow(name, size string, tokens, layers, hidden, heads int64) entry {

@@ -68,9 +68,10 @@ func Page(list []Shown) ([]byte, error) {
 		overviews[i] = explained[i].Overview()
 		clusters := []int{overviews[i].Cluster}
 		if r.Clusters != scheduler.OverBatch {
-			clusters = clusters[:0]
-			for k := range min(len(r.Plans), mostClusters) {
-				clusters = append(clusters, k)
+			for k := range min(len(r.Plans), mostClusters) { // the one that ends last is shown first
+				if k != overviews[i].Cluster {
+					clusters = slices.Insert(clusters, len(clusters)-1, k)
+				}
 			}
 		}
 		row := harness.RowOf(r, harness.Given, "/s")
@@ -145,12 +146,16 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	if several {
 		of = name + ": "
 	}
+	divided := "per cluster"
+	if r.Clusters != scheduler.OverBatch {
+		divided = "for all clusters, which divide by " + r.Clusters.Name()
+	}
 	value, unit, _ := strings.Cut(duration(row.LatencySeconds), " ")
 	list := []page.Fact{
 		{What: of + "latency of the batch", Value: value, Unit: unit, Words: "no less than " +
 			duration(row.LowerBoundSeconds) + " for these commands"},
 		{What: of + "throughput", Value: harness.Significant(row.ThroughputPerSecond), Unit: "/s",
-			Words: fmt.Sprintf("batch of %d, in chunks of %d per cluster", r.Batch, r.Chunk)},
+			Words: fmt.Sprintf("batch of %d, in chunks of %d %s", r.Batch, r.Chunk, divided)},
 	}
 	if several {
 		return list

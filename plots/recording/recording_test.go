@@ -347,6 +347,9 @@ func TestPageOfIdleClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(html), " for all clusters, which divide by layers") {
+		t.Error("the page does not say that all clusters work on each chunk")
+	}
 	_, data, _ := strings.Cut(string(html), `id="viewer-data">`)
 	data, _, _ = strings.Cut(data, "<")
 	zipped, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
