@@ -198,9 +198,9 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 	if err != nil {
 		return nil, err
 	}
-	chunks := float64(x.Times)
+	chunks, launch := float64(x.Times), float64(x.Times)*d.Spec.LaunchSeconds
 	m, unpriced := cost.New(d.Spec)
-	c, given, err := n.Columns(ctx, timed, groupings, chunks*d.Spec.LaunchSeconds, func(ops []model.OpID) (least [2]float64) {
+	c, given, err := n.Columns(ctx, timed, groupings, launch, func(ops []model.OpID) (least [2]float64) {
 		if unpriced == nil && d.Options.Cost == nil { // else launches alone
 			seconds, _ := bound.Group(d.Graph, m, ops)
 			least = [2]float64{chunks * seconds, chunks * d.ProductSeconds(ops)}
