@@ -166,16 +166,17 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		s.known = known.Sim.TotalPs
 		s.offer(known, nil, recipes.Default)
 	}
+	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
+	var greedy *scheduler.Result
+	if other { // the starts are of one chunk, or not of even shares
+		greedy = s.greedy(limited, limit/4)
+	}
 	err = s.all(limited, chunks)
 	if s.found.Unended = s.unended(chunks); late {
 		s.found.Unended = strings.TrimSuffix(recipes.Default+" as by default; "+s.found.Unended, "; ")
 	}
-	other := s.opt.Chunk > 0 && !s.opt.capEvaluations || !slices.Equal(w.Shares, even)
 	if !s.begun || other {
-		s.found.Greedy = nil // is not that of the best chunk, or of even shares
-	}
-	if err == nil && other {
-		err = s.greedy(limited)
+		s.found.Greedy = greedy
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -221,16 +222,16 @@ func (o BestOptions) from(ctx context.Context, limit time.Duration, net network.
 	return from, x, false, nil
 }
 
-// greedy finds [Found.Greedy] where the search is of one chunk.
-func (s *seeker) greedy(ctx context.Context) error {
-	r, err := recipes.Lookup(recipes.Greedy)
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
+// greedy is [Found.Greedy] where the search begins with others than it; nil: it took longer than the limit.
+func (s *seeker) greedy(ctx context.Context, limit time.Duration) *scheduler.Result {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(limit, math.MaxInt64))
+	defer cancel()
 	opt := s.opt.Options
-	opt.Chunk = 0
-	if x, err := scheduler.Run(ctx, s.w.Net, s.w.Machine, s.w.Batch, r, opt); err == nil {
-		s.found.Greedy = x
+	opt.Chunk, opt.Figures = 0, true
+	if r, err := recipes.Lookup(recipes.Greedy); err == nil {
+		if x, err := scheduler.Run(ctx, s.w.Net, s.w.Machine, s.w.Batch, r, opt); err == nil {
+			return x
+		}
 	}
 	return nil
 }

@@ -217,8 +217,7 @@ const (
 // begin simulates a start and poses its groups.
 func (s *searcher) begin(ctx context.Context) (err error) {
 	s.known = map[[sha256.Size]byte]bool{}
-	start := s.start.Decisions
-	first, began := []candidate{{Decisions: start, move: "start"}}, time.Now()
+	first, began := []candidate{{Decisions: s.start.Decisions, move: "start"}}, time.Now()
 	if _, err := s.simulate(ctx, first, 0, false); err != nil {
 		return err
 	}
@@ -236,7 +235,7 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		return nil
 	}
 	n, err := split.FromGraph(made.Graph, schedule.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
-		split.NetworkOptions{InPlace: start.InPlace, Uneven: start.Uneven, Cost: s.opt.Cost, MaxGroups: 1})
+		split.NetworkOptions{InPlace: s.start.InPlace, Uneven: s.start.Uneven, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
 		return err
 	}
