@@ -13,8 +13,8 @@
 //   - whether tiles of rows or of columns change first; the reduction is innermost, its sums stay in the L1;
 //   - how many tiles of each operand and of sums the L1 has room for: two, or a panel along all of the reduction,
 //     that stays while the other operand passes, or of one of rows as many of its last tiles as have room beside two
-//     for the others; weights stay in their ring where they fit. Where weights share the
-//     L1 with data (Machine.Shared), the ring is as large as these need, or as what they leave;
+//     for the others; weights stay in their ring where they fit. Where weights share the L1 with data
+//     (Machine.Shared), the ring is as large as these need, or as what they leave;
 //   - how many tiles of the reduction one load brings from the DDR into the LLB, and whether all of an operand
 //     gathers there once; of rows by weights, where there is no room for all, as many loads of each tile as there is.
 //
@@ -50,10 +50,9 @@
 // the LLB's pages do not hold them; without an LLB they stay in the L1, or come from other cores. Rows that lie in
 // other cores' L1s (Product.Exchanged) come beside the loads, each tile after a barrier of all cores.
 //
-// Against the simulator, launches included: of 420 products of f16 by rule (the experiment's 60 on its seven
-// presets) the closed form equals the simulated time in the median, and is within -6 % and +5 % for eight of ten. At
-// the ends are +23 %, and -92 % where loads wait for room in the LLB: who measures takes smaller loads then
-// ([Problem.SmallerLoads]).
+// Of the experiment's 420 products by rule, the closed form is within -6 % and +5 % of the simulated time, launches
+// included, for eight of ten. At the ends are +23 %, and -92 % where loads wait for room in the LLB: who measures takes
+// smaller loads then ([Problem.SmallerLoads]).
 //
 // # Products: the lower bounds
 //
@@ -72,16 +71,14 @@
 //     and of loads, each with its latency.
 //  3. The reduction's tile: the same with that number.
 //
-// Each is at most [Problem.Time] of all tilings behind it, which the tests verify by enumeration with and without
-// each. They are not bounds on other kernels: package bound has those.
+// Each is at most [Problem.Time] of all tilings behind it: tests enumerate these. Package bound has other kernels'.
 //
 // [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, first those that
 // leave the reduction whole and then those that do not; at the tiles of the least bounds 2 for each, on a lattice of
 // extents a quarter apart, at the longest reduction that fits and one of a third; and goes from the three best to the
 // best neighbour as long as there is a better one. Where the ring can be moved it does so with the machine's and then
 // without; and each first with panels that stay whole and three eighths of the LLB for what gathers, then with parts of
-// panels and up to five. It takes some ten milliseconds, and is deterministic; ties go to the smaller choices. [Rules]
-// are the few that it has come to, for who can measure them.
+// panels and up to five. It takes one or two milliseconds; ties go to the smaller choices. [Rules] are the few best.
 //
 // # Products: what is left out
 //
@@ -90,12 +87,5 @@
 // one of 2495 random problems: what [Exact] proves is the best of equal tiles. Sums are never taken out of the L1
 // half-way but to be added by another core, and one core adds those of all that share a reduction. All cores have what
 // the busiest has. Tiles of a convolution's rows are whole lines where they are longer than one, and halos are read
-// again by each tile. What cores bring from other cores' L1s costs nothing here. Rows of several dimensions pass as
-// boxes: a tile that crosses from one index of an outer dimension to the next brings all of the inner ones.
-//
-// # Tilings that are measured
-//
-// A tiling is a row of decisions. A bound says what no tiling that begins with some choices is below; tilings are
-// measured in the order of their bounds, until the least bound of what is left is no less than the best time. Proofs
-// are as good as the bound: the tests of who gives it measure programs, and enumerate spaces that are small enough.
+// again by each tile. What cores bring from other cores' L1s costs nothing. Rows of several dimensions pass as boxes.
 package tiling

@@ -54,7 +54,7 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 				return x.divisions[prefix[0]].floor
 			}
 			cores, tm, tn, tk := x.chosen(prefix)
-			return p.tileFloor(p.busiest(cores), tm, tn, tk)
+			return p.tileFloor(p.busiest(cores), tm, tn, tk, math.Inf(1))
 		},
 		Cost: func(choices []int) (float64, error) {
 			cores, tm, tn, tk := x.chosen(choices)

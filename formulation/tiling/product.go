@@ -372,6 +372,3 @@ func (p *Problem) others(cores [4]int64, sums int64) float64 {
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
-
-// align rounds a size up as the L1's addresses do.
-func align(bytes int64) int64 { return schedule.Align(bytes) }

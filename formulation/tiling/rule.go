@@ -142,7 +142,7 @@ func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 			activations, llb = activations+results*pr*pm*pn, llb+results*pr*pm*pn
 		}
 	}
-	unit := p.unitFloor(cores, m, 1, 0)
+	unit := c.unitFloor(p, 1, 0)
 	gather := 0.0
 	if ps > 1 {
 		sums := p.others(cores, r*m*n)
@@ -158,12 +158,8 @@ func (p *Problem) spread(cores [4]int64) (pr, pm, pn float64) {
 }
 
 // unitFloor is the least time of the matrix unit with rows in so many tiles and so many commands.
-func (p *Problem) unitFloor(cores [4]int64, m, tiles int64, commands float64) float64 {
-	pr, pm, pn := p.spread(cores)
-	reps, _, n := p.part(cores)
-	blocks := float64(ceilDiv(n, p.Machine.Columns) * ceilDiv(p.depth(cores), p.Machine.Rows))
-	share := float64(ceilDiv(int64(pr*pm*pn)*sharers(cores), p.MatrixUnits))
-	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
+func (c *busiest) unitFloor(p *Problem, tiles int64, commands float64) float64 {
+	return (c.blocks*max(float64(c.m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * c.share / p.Clock
 }
 
 // busiest is the busiest core's part of a product, the bytes of its operands, each once, and the elements of one of its
@@ -172,12 +168,16 @@ type busiest struct {
 	cores                          [4]int64
 	r, m, n, depth, tileRows, tile int64
 	reps, rows, cols               float64
+	blocks, share                  float64 // of the matrix unit, in all products; how many cores have one
 }
 
 func (p *Problem) busiest(cores [4]int64) *busiest {
 	r, m, n := p.part(cores)
 	k := p.depth(cores)
 	c := &busiest{cores: cores, r: r, m: m, n: n, depth: k, reps: float64(r), cols: float64(r * n * k * p.ColumnBytes)}
+	pr, pm, pn := p.spread(cores)
+	c.blocks = float64(r) * float64(ceilDiv(n, p.Machine.Columns)*ceilDiv(k, p.Machine.Rows))
+	c.share = float64(ceilDiv(int64(pr*pm*pn)*sharers(cores), p.MatrixUnits))
 	if c.rows = float64(r * m * k * p.RowBytes); p.Window != nil { // between small tiles may be gaps that none needs
 		images, lines, across := p.tileLines(cores[1], 1)
 		w := p.Window
@@ -189,8 +189,8 @@ func (p *Problem) busiest(cores [4]int64) *busiest {
 
 // tileFloor is a lower bound on all tilings with a division over cores and largest tiles of rows and columns;
 // +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
-// operands pass as often as the better order of the loops has it.
-func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
+// operands pass as often as the better order of the loops has it. What is at a limit or above may be any bound that is.
+func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64, limit float64) float64 {
 	cores, r, m, n, depth, reps, rows, cols := c.cores, c.r, c.m, c.n, c.depth, c.reps, c.rows, c.cols
 	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
 	tn, tk = min(tn, n), min(tk, depth)
@@ -243,8 +243,10 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 	}
 	steps := math.Ceil(k / long)
 	commands := float64(r*tiles*columns) * steps
-	unit := p.unitFloor(cores, m, tiles, commands)
-
+	unit := c.unitFloor(p, tiles, commands)
+	if unit >= limit {
+		return unit
+	}
 	// Loads by order: an operand comes once if all of it that comes round stays.
 	again := func(stays bool, times int64) float64 {
 		if stays {
@@ -259,8 +261,9 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 	}
 	fitsCols := func(n int64) bool { return float64(n)*k*col <= float64(room) || p.LLB == 0 && p.Home > 0 }
 	pr, pm, pn := p.spread(cores)
+	results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
 	best := math.Inf(1)
-	for _, columnsFirst := range []bool{false, true} {
+	for _, columnsFirst := range [2]bool{false, true} {
 		var rowTimes, colTimes float64
 		if columnsFirst {
 			rowTimes, colTimes = again(columns == 1 || fitsRows(m*r), columns), again(tiles == 1 || fitsCols(tn), tiles)
@@ -276,7 +279,6 @@ func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64) float64 {
 			t += colTimes * loading(reps*float64(columns)*steps, p.L1Latency, cols/p.In, p.L1Loads)
 			llb += colTimes * cols * pr * pn * ps * again(p.Broadcast, int64(pm))
 		}
-		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
 		ddr := p.ddrFloor(rows*pr*pm*ps, cols*pr*pn*ps, results, rowTimes, colTimes, float64(r*tiles), float64(columns),
 			columnsFirst)
 		best = min(best, max(t, llb/p.LLBRate, ddr-p.Head))
@@ -425,17 +427,15 @@ type timed struct {
 
 // compare orders tilings by time, and equal ones by what they are, so that the order is total.
 func compare(a, b timed) int {
-	flag := func(x bool) int {
-		if x {
-			return 1
-		}
-		return 0
+	if n := cmp.Compare(a.seconds, b.seconds); n != 0 {
+		return n
 	}
-	return cmp.Or(cmp.Compare(a.seconds, b.seconds), slices.Compare(a.Cores[:], b.Cores[:]), cmp.Compare(a.Rows, b.Rows),
+	flag := map[bool]int{true: 1}
+	return cmp.Or(slices.Compare(a.Cores[:], b.Cores[:]), cmp.Compare(a.Rows, b.Rows),
 		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction),
-		flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
+		flag[a.ColumnsFirst]-flag[b.ColumnsFirst], flag[a.Stay]-flag[b.Stay],
 		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums),
-		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once), cmp.Compare(a.Keep, b.Keep))
+		slices.Compare(a.Group[:], b.Group[:]), flag[a.Once]-flag[b.Once], cmp.Compare(a.Keep, b.Keep))
 }
 
 // extents is the function of that name, and fewExtents those that differ by a quarter at least, each once.
@@ -490,15 +490,15 @@ func (r *ruler) try(b Blocks, w *work) {
 	if b.Keep == 0 { // what stays in part takes no turn of others
 		r.tried++
 	}
-	limit, k := timed{seconds: math.Inf(1)}, slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores })
+	k, limit := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores }), math.Inf(1)
 	if k < 0 && len(r.best) == ruleKept {
 		k = ruleKept - 1
 	}
 	if k >= 0 {
-		limit = r.best[k]
+		limit = r.best[k].seconds
 	}
-	x := timed{b, r.p.time(&b, w, limit.seconds)}
-	if compare(x, limit) >= 0 {
+	x := timed{b, r.p.time(&b, w, limit)}
+	if x.seconds > limit || x.seconds == limit && (k < 0 || compare(x, r.best[k]) >= 0) {
 		return
 	}
 	if k >= 0 {
@@ -517,10 +517,10 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 	for _, tm := range p.fewRows(cores) {
 		tiles := ceilDiv(c.m, tm)
 		for _, tn := range columns {
-			if p.unitFloor(cores, c.m, tiles, float64(c.r*tiles*ceilDiv(c.n, tn))) >= r.least() {
+			if c.unitFloor(p, tiles, float64(c.r*tiles*ceilDiv(c.n, tn))) >= r.least() {
 				break // the fewer columns, the more commands
 			}
-			if floor := p.tileFloor(c, tm, tn, 0); floor < r.least() {
+			if floor := p.tileFloor(c, tm, tn, 0, r.least()); floor < r.least() {
 				r.pairs = append(r.pairs, pair{floor, tm, tn})
 			}
 		}
@@ -533,12 +533,11 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 		if x.floor >= r.least() || r.tried > ruleTimes || pairs == 0 {
 			return
 		}
-		before := r.tried
+		before, rows := r.tried, ceilDiv(c.m, x.rows)
 		for sums := int64(2); sums > 0; sums-- {
 			longest, panel := int64(0), false
 			for _, k := range ks {
-				b := Blocks{Cores: cores, Rows: ceilDiv(c.m, x.rows), Columns: x.columns, Reduction: k, Sums: sums,
-					Group: [2]int64{1, 1}}
+				b := Blocks{Cores: cores, Rows: rows, Columns: x.columns, Reduction: k, Sums: sums, Group: [2]int64{1, 1}}
 				r.work = p.cut(&b)
 				b = p.rooms(b, &r.work, false)
 				whole := p.rooms(b, &r.work, true)
@@ -648,7 +647,7 @@ func (p *Problem) partly(b *Blocks, w *work) bool {
 	}
 	if b.RoomRows = 0; p.RowsFrom != L1 {
 		left := max(p.Data, p.Shared-max(leastRing, p.ring(b, w))) - p.stage(b, w) // beside all else
-		b.RoomRows = left / align(w.rowElements*p.RowBytes)
+		b.RoomRows = left / schedule.Align(w.rowElements*p.RowBytes)
 	}
 	return b.RoomRows > 2 && b.RoomRows < w.sums
 }
@@ -673,14 +672,15 @@ func (p *Problem) group(b *Blocks, w *work) [2]int64 {
 	one := *b
 	one.Group = g
 	rows, columns := p.far(&one, w)
+	divisors := p.list(w.sums, math.MinInt64, func() []int64 { return schedule.Divisors(w.sums, w.sums) })
 	for i, load := range [2]struct {
 		bytes, times int64
 		rate         float64
 	}{{rows, w.tiles, p.DDRActivations}, {columns, w.columns, p.DDRWeights}} {
 		best := math.Inf(1)
-		for d := int64(1); d <= w.sums && (d == 1 || load.bytes*d <= p.LLB/8); d++ {
-			if w.sums%d != 0 {
-				continue
+		for _, d := range divisors {
+			if d > 1 && load.bytes*d > p.LLB/8 {
+				break
 			}
 			t := float64(load.times*w.sums/d)*p.DDRLatency/float64(max(1, p.DDRLoads)) + float64(load.bytes*d)/load.rate
 			if t < best || load.bytes*g[i] < p.Page {
@@ -706,7 +706,7 @@ func (p *Problem) SmallerLoads(b *Blocks) bool {
 func (r *ruler) climb(x *timed) {
 	for range 40 {
 		best := *x
-		r.p.neighbours(x.Blocks, func(b Blocks, w *work) {
+		r.p.neighbours(x.Blocks, true, func(b Blocks, w *work) {
 			if r.p.fits(&b, w) {
 				if y := (timed{b, r.p.time(&b, w, best.seconds)}); compare(y, best) < 0 {
 					best = y
@@ -723,7 +723,7 @@ func (r *ruler) climb(x *timed) {
 // Neighbours lists the tilings that fit and differ from one in an extent, in the division over cores, or in how tiles
 // are run, those of the rule's last steps.
 func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
-	p.neighbours(b, func(x Blocks, w *work) {
+	p.neighbours(b, false, func(x Blocks, w *work) {
 		if x != b && p.fits(&x, w) {
 			list = append(list, x)
 		}
@@ -731,8 +731,8 @@ func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
 	return list
 }
 
-// neighbours visits the tilings that differ in one extent, or in how tiles are run.
-func (p *Problem) neighbours(b Blocks, visit func(Blocks, *work)) {
+// neighbours visits the tilings that differ in one extent, or in how tiles are run: many twice, unless once is enough.
+func (p *Problem) neighbours(b Blocks, once bool, visit func(Blocks, *work)) {
 	_, m, n := p.part(b.Cores)
 	ks, same, w := p.extents(p.depth(b.Cores), p.Grain()), p.cut(&b), work{}
 	again := func(x Blocks) {
@@ -756,20 +756,24 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks, *work)) {
 	}
 	steps := func(list, few []int64, at int64, set func(e int64)) {
 		i := slices.Index(list, at)
-		for _, d := range []int{-2, -1, 1, 2} {
+		var near [4]int64
+		for j, d := range [4]int{-2, -1, 1, 2} {
 			if k := i + d; k >= 0 && k < len(list) {
+				near[j] = list[k]
 				set(list[k])
 			}
 		}
 		for _, e := range few {
-			set(e)
+			if !once || !slices.Contains(near[:], e) {
+				set(e)
+			}
 		}
 	}
-	step := func(list []int64, at int64, set func(e int64)) { steps(list, thin(list), at, set) }
 	steps(p.extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows),
 		func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
-	step(p.extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
-	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
+	steps(p.extents(n, p.Machine.Columns), p.fewExtents(n, p.Machine.Columns), b.Columns,
+		func(e int64) { x := b; x.Columns = e; again(x) })
+	steps(ks, p.fewExtents(p.depth(b.Cores), p.Grain()), b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
 	p.each(b, &same, visit)
 	for sums := int64(1); sums <= 2; sums++ {
 		x := b
@@ -790,7 +794,8 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks, *work)) {
 		return
 	}
 	ps := sharers(b.Cores)
-	step(parts(p.M, p.Cores/ps/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {
+	list := parts(p.M, p.Cores/ps/b.Cores[0], p.rowParts)
+	steps(list, thin(list), b.Cores[1], func(pm int64) {
 		most := min(p.N, p.Cores/ps/b.Cores[0]/pm)
 		for _, pn := range []int64{most, min(most, b.Cores[2])} {
 			x := b

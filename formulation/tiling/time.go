@@ -33,26 +33,26 @@ func (p *Problem) cut(b *Blocks) (w work) {
 // stage is the bytes of tiles in the L1 beside weights.
 func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
 	if p.RowsFrom != L1 {
-		bytes += b.RoomRows * align(w.rowElements*p.RowBytes)
+		bytes += b.RoomRows * schedule.Align(w.rowElements*p.RowBytes)
 	}
 	if !p.Constant && p.ColumnsFrom != L1 {
-		bytes += b.RoomColumns * align(w.colElements*p.ColumnBytes)
+		bytes += b.RoomColumns * schedule.Align(w.colElements*p.ColumnBytes)
 	}
 	tile := w.rowTile * w.nTile
 	for _, x := range p.Extra {
 		if x.From != L1 {
-			bytes += b.Sums * align(tile*x.Bytes)
+			bytes += b.Sums * schedule.Align(tile*x.Bytes)
 		}
 	}
 	results := int64(0)
 	if p.To != L1 {
-		results = b.Sums * align(tile*p.ResultBytes)
+		results = b.Sums * schedule.Align(tile*p.ResultBytes)
 	}
 	others := sharers(b.Cores) - 1
 	if w.sums > 1 || others > 0 {
-		results = max(results, b.Sums*align(tile*schedule.AccumulatorBytes))
+		results = max(results, b.Sums*schedule.Align(tile*schedule.AccumulatorBytes))
 	}
-	return bytes + results + others*align(tile*schedule.AccumulatorBytes)
+	return bytes + results + others*schedule.Align(tile*schedule.AccumulatorBytes)
 }
 
 // Fits reports whether a tiling can run: its tiles have room in the L1, in the ring of weights and in the LLB.
@@ -75,7 +75,7 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		pages := p.LLB / p.Page
 		large := func(from Level, bytes int64) bool { return from == DDR && ceilDiv(bytes, p.Page) > pages/4 }
 		return !large(p.RowsFrom, rows) && !large(p.ColumnsFrom, columns) &&
-			(p.gathered(b, w) <= p.gatherable(b, w) || !b.Once && b.Group == [2]int64{1, 1})
+			(!b.Once && b.Group == [2]int64{1, 1} || p.gathered(b, w) <= p.gatherable(b, w))
 	}
 	return true
 }
@@ -152,7 +152,7 @@ func (p *Problem) ring(b *Blocks, w *work) int64 {
 	if w.columns*w.sums == 1 {
 		tiles = 1
 	}
-	return tiles * align(w.colElements*p.ColumnBytes)
+	return tiles * schedule.Align(w.colElements*p.ColumnBytes)
 }
 
 // leastRing is the bytes of a ring that nothing passes.

@@ -52,8 +52,9 @@ type tiler struct {
 	same  scheduler.Key // and the choices of nests
 	cost  *cost.Model   // of a machine of the clusters that have work
 
-	inPlace bool  // products with values in the L1, too
-	room    int64 // of the product at hand, see [schedule.Schedule.Room]
+	inPlace bool            // products with values in the L1, too
+	room    int64           // of the product at hand, see [schedule.Schedule.Room]
+	tried   map[string]bool // its nests that were simulated, as text
 }
 
 // rules has the tilings that the rule gives for products by the formulas' costs, by all that they depend on, of all
@@ -215,7 +216,7 @@ func (t *tiler) product(i int, p *tiling.Problem) scheduler.Key {
 // key has all that the choice for a step depends on.
 func (t *tiler) key(i int, product scheduler.Key, room, shared int64) string {
 	s := t.d.Schedule
-	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
+	st, layer := &s.Steps[i], schedule.LayerOf(s, &s.Steps[i])
 	b := append(slices.Clone(t.same), product...)
 	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, room, shared)
 	for _, id := range layer.Ops {
@@ -241,8 +242,6 @@ func (t *tiler) key(i int, product scheduler.Key, room, shared int64) string {
 	return string(b)
 }
 
-func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return schedule.LayerOf(t.d.Schedule, st) }
-
 // mostProducts is the number of products of tiles a step may have: more take long to simulate, and tiles are small
 // then.
 const mostProducts = 32 << 10
@@ -256,14 +255,15 @@ func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []til
 	if len(list) == 0 {
 		return nil, nil
 	}
-	least, err := t.d.StepAlone(ctx, i, math.MaxInt64)
-	if err != nil {
-		return nil, err
-	}
-	var of tiling.Blocks
+	least, known, of := int64(math.MaxInt64), false, tiling.Blocks{}
+	t.tried = map[string]bool{}
 	measure := func(b tiling.Blocks) error {
 		for {
 			n, after, err := t.fitting(ctx, i, p, b, least)
+			if err == nil && !known { // the generator's loops are of interest if they are as fast
+				known = true
+				least, err = t.d.StepAlone(ctx, i, after)
+			}
 			if err != nil {
 				return err
 			}
@@ -327,18 +327,22 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 			b.Rows *= 2
 			continue
 		}
-		after, err := t.d.StepAlone(ctx, i, limit)
+		after := int64(math.MaxInt64)
+		if text := fmt.Sprintf("%+v", *n); !t.tried[text] { // else it was no faster than the fastest so far, or is that
+			t.tried[text] = true
+			after, err = t.d.StepAlone(ctx, i, limit)
+		}
 		undo()
 		return n, after, err
 	}
-	return nil, 0, nil
+	return nil, math.MaxInt64, nil
 }
 
 // problem is the product of a step as the rule sees it; not ok: there is none that it knows.
 func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	s := t.d.Schedule
 	g, st := s.Graph, &s.Steps[i]
-	layer := t.layer(st)
+	layer := schedule.LayerOf(s, st)
 	anchor := g.Op(layer.Anchor)
 	if !g.OnMatrixUnit(anchor) || st.Attending != nil || anchor.Kind == "ConvTranspose" || len(anchor.Inputs) < 2 {
 		return nil, false
