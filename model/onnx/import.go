@@ -161,7 +161,7 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	title := strings.TrimSuffix(base, filepath.Ext(base))
 	if opt.Batch > 0 && p.overSteps(title, opt) {
 		if opt.Batch > 1 {
-			return nil, nil, fmt.Errorf("batch %d: the leading dimension counts the steps of a recurrence", opt.Batch)
+			return nil, nil, errors.New("the leading dimension counts the steps of a recurrence: expected batch 1")
 		}
 		opt.Batch = 0
 	}

@@ -369,7 +369,7 @@ func TestStepsAreNoBatch(t *testing.T) {
 		{"behind an operator", parts(input("x", 5, 2, 3), w, r, node("Relu", "e", in("x"), out("u")), lstm("u"), output("y")),
 			Options{Batch: 1}, 1120, ""},
 		{"steps as a batch", parts(input("x", 5, 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 5}, 0,
-			"batch 5: the leading dimension counts the steps of a recurrence"},
+			"the leading dimension counts the steps of a recurrence: expected batch 1"},
 		{"named steps", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")),
 			Options{Batch: 1, Dims: map[string]int64{"T": 7}}, 1568, ""},
 		{"named steps that are missing", parts(input("x", "T", 2, 3), w, r, lstm("x"), output("y")), Options{Batch: 1}, 0,
