@@ -101,6 +101,9 @@ func newBest() *cobra.Command {
 		found := try(search.Best(cmd.Context(), net, spec, batch.value, opt))
 		show.end()
 		holds, form, why := certificate.BoundOf(context.WithoutCancel(cmd.Context()), net, found.Result, given, fused)
+		if opt.Lines {
+			found.Notes = append(found.Notes, "only what a certificate covers is searched: 'schedule' may be faster")
+		}
 		if found.Unended != "" {
 			found.Notes = append(found.Notes, "variants that were stopped early are not compared: "+found.Unended)
 		}
@@ -156,8 +159,8 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	if a.Gap == nil {
 		row(b, "latency", "%s", duration(a.LatencySeconds))
 	} else {
-		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds),
-			duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
+		bound, gap := duration(*a.CertifiedBoundSeconds), percent(*a.Gap)
+		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), bound, gap)
 		of := a.Scope
 		if n := len(a.Estimates); n > 0 {
 			of += fmt.Sprintf("; with %s of the machine at the fast end", plural(n, "estimate"))
@@ -168,11 +171,11 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		rowWrapped(b, "graph", text+", in the schedule and for the bound")
 	}
 	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
-	end := ""
+	done := plural(a.Evaluations, "evaluation")
 	if a.Stop != milp.Complete.String() {
-		end = ", stopped: " + a.Stop
+		done += ", stopped: " + a.Stop
 	}
-	row(b, "search", "%s%s", plural(a.Evaluations, "evaluation"), end)
+	row(b, "search", "%s", done)
 	writeNotes(b, a.Notes)
 	columns, energy := "evaluations|latency|<by", a.Objective != string(search.ByLatency)
 	if energy {

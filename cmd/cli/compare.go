@@ -70,10 +70,8 @@ func newCompare() *cobra.Command {
 		if len(decisions) == 0 && len(known) < len(answers.Comparisons()) {
 			answer.Notes = append(answer.Notes, "bind, joint, all and tiled are left out: they do not know cores of several kinds")
 		}
-		if g, err := src.Graph(batch.value); err == nil {
-			if short := scheduler.Shortage(g, spec, 1, 0); short != "" {
-				answer.Notes = append(answer.Notes, short)
-			}
+		if g, bad := src.Graph(batch.value); bad == nil && scheduler.Shortage(g, spec, 1, 0) != "" {
+			answer.Notes = append(answer.Notes, scheduler.Shortage(g, spec, 1, 0))
 		}
 		align, header, rows, notes := answer.table()
 		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, append(

@@ -19,12 +19,6 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-func sameFile(a, b string) bool {
-	x, _ := os.Stat(a) // an error is reported when the file is read
-	y, _ := os.Stat(b)
-	return os.SameFile(x, y)
-}
-
 // write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
 // the answer is printed all the same, and must not name the file.
 func (o *outFile) write(data func() ([]byte, error)) error {

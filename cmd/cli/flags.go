@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -187,7 +188,11 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 			err = usagef("--%s and --%s name the same file, %s: give each a file of its own", before, f.Name, o.name)
 		case o.name == stdoutName && asJSON(cmd):
 			err = usagef("--json and --%s - exclude each other: both write to the standard output", f.Name)
-		case slices.ContainsFunc(read, func(in string) bool { return sameFile(in, o.name) }):
+		case slices.ContainsFunc(read, func(in string) bool {
+			x, _ := os.Stat(in) // an error is reported when the file is read
+			y, _ := os.Stat(o.name)
+			return os.SameFile(x, y)
+		}):
 			err = usagef("--%s: %s is the file that is read: give another name", f.Name, o.name)
 		case o.name != stdoutName:
 			err = canReplace(o.name)
