@@ -26,6 +26,7 @@ type Memory struct {
 	pages     arena[int]
 	step      lowering
 	allWaits  bool                   // Options.AllWaits
+	unnamed   bool                   // nothing asks which commands touch what, but for the last of each queue
 	plans     map[planKey]*layerPlan // without schedules
 	planned   arena[layerPlan]       // of the program
 	tiles     map[tileKey]int32      // numbers of weight tiles, from 1 on

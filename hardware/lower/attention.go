@@ -321,8 +321,7 @@ func (a *attending) finish(v *visit) {
 	deps := [][]int32{a.prior, a.results[place], a.whole}
 	if rows := v.products * a.Heads * end.positions; a.tiles.Slices > 0 {
 		w = w.Add(a.AddedUp(a.tiles, rows))
-		moved := a.add(qOut, a.gatherSums(isa.Portion{Part: int32(q), Parts: int32(all)}, a.SumBytes(a.tiles, rows)),
-			a.prior, a.sums)
+		moved := a.gatherSums(isa.Portion{Part: int32(q), Parts: int32(all)}, a.SumBytes(a.tiles, rows), a.prior, a.sums)
 		a.l1(moved)
 		deps = append(deps, []int32{moved})
 	}
@@ -365,7 +364,7 @@ func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int3
 	cycles := a.cost.MatrixCycles(model.MatrixDims{Reps: v.products, M: a.Heads * v.positions, N: n, K: k},
 		a.lp.dtype) * hardware.Cycles(a.sharing(hardware.Matrix, a.active))
 	a.matrixIndex++
-	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.ofPiece(operand, v), Cores: int32(a.active),
+	c := a.add(qMatrix, &isa.Command{Kind: isa.Matrix, Portion: a.ofPiece(operand, v), Cores: int32(a.active),
 		MACs:       piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
 		DurationPs: a.cost.Picoseconds(cycles)}, append(deps, a.turn)...)
 	a.worked(c)

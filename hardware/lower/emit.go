@@ -129,7 +129,7 @@ func (e *emitter) ended() error {
 }
 
 // add appends a command of the present step, behind a request if it is one of several loads in flight.
-func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
+func (e *emitter) add(q int, c *isa.Command, deps ...[]int32) int32 {
 	for i := range e.requests {
 		if r := &e.requests[i]; q == r.queue && len(r.slots) > 0 && c.DurationPs > 0 {
 			slot, all := &r.slots[r.next], [8][]int32{{r.slots[r.next]}} // append and copy let lists escape
@@ -139,12 +139,12 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 			ask := e.append(r.first+r.next, &isa.Command{Kind: c.Kind, DurationPs: c.DurationPs}, all[:len(deps)+1]...)
 			e.cmds.mark(ask).asks = true
 			e.cmds.at(ask).Task, c.DurationPs = 0, 0
-			*slot = e.append(q, &c, []int32{ask})
+			*slot = e.append(q, c, []int32{ask})
 			r.next = (r.next + 1) % len(r.slots)
 			return *slot
 		}
 	}
-	return e.append(q, &c, deps...)
+	return e.append(q, c, deps...)
 }
 
 // append appends a command of the present step.
@@ -203,7 +203,7 @@ func (e *emitter) name(label string) int32 {
 func (e *emitter) open(kind isa.Kind, label string, s float64) {
 	e.block++
 	e.label, e.task = e.name(label), 0
-	i := e.add(qControl, isa.Command{Kind: kind, DurationPs: seconds(s)})
+	i := e.add(qControl, &isa.Command{Kind: kind, DurationPs: seconds(s)})
 	e.cmds.mark(i).opens = true
 }
 
@@ -240,7 +240,7 @@ func (e *emitter) run(segments []Segment) error {
 	}
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
 	e.cmds.begin()
-	e.mem.allWaits = e.opt.AllWaits
+	e.mem.allWaits, e.mem.unnamed = e.opt.AllWaits, e.outline && !e.opt.AllWaits
 	e.blocks = e.mem.blocks[:0]
 	e.mem.waits.reset()
 	e.settled, e.last, e.opener = 0, lastOf{}, 0
@@ -468,8 +468,8 @@ func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
 // exchange lets the control queue wait for the links while as many bytes pass the DDR.
 func (e *emitter) exchange(x *Exchange) {
 	e.open(isa.Barrier, "exchange", 0)
-	e.add(qControl, isa.Command{Kind: isa.Barrier, DurationPs: seconds(x.Seconds)})
-	e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Bytes: x.Bytes, Uses: e.moves(x.Bytes, 0, 0, 0)})
+	e.add(qControl, &isa.Command{Kind: isa.Barrier, DurationPs: seconds(x.Seconds)})
+	e.add(qDDRStore, &isa.Command{Kind: isa.DDRStore, Bytes: x.Bytes, Uses: e.moves(x.Bytes, 0, 0, 0)})
 }
 
 // launch begins the kernel of an instance.
@@ -667,7 +667,7 @@ func (e *emitter) settle(base int32) {
 				}
 			}
 		}
-		last.drop(own)
+		last.has &^= 1 << own
 		deps := last.list(&e.mem.deps)
 		if e.opt.AllWaits {
 			deps = e.allWaits(i, opener, m)
@@ -681,10 +681,10 @@ func (e *emitter) settle(base int32) {
 		if e.bare {
 			c.Portion = isa.Portion{} // of no task
 		}
-		if m.from != nil {
+		if m.from != nil && !e.outline {
 			c.From = m.from.buffer
 		}
-		if m.to != nil {
+		if m.to != nil && !e.outline {
 			c.To = m.to.buffer
 		}
 		if !m.roam {

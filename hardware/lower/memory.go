@@ -30,9 +30,6 @@ func (l *lastOf) wait(queue uint8, c int32) {
 	}
 }
 
-// drop forgets the command of a queue.
-func (l *lastOf) drop(queue uint8) { l.has &^= 1 << queue }
-
 // latest keeps the last command of each queue, ascending.
 func (l *queueLog) latest(lists ...[]int32) []int32 {
 	var last lastOf
@@ -48,12 +45,10 @@ func (l *queueLog) latest(lists ...[]int32) []int32 {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	return l.list(&last)
+	return last.list(&l.mem.numbers)
 }
 
 // list is the commands of each queue, ascending.
-func (l *queueLog) list(last *lastOf) []int32 { return last.list(&l.mem.numbers) }
-
 func (l *lastOf) list(a *arena[int32]) []int32 {
 	kept := a.take(bits.OnesCount32(l.has))
 	for has := l.has; has != 0; has &= has - 1 {
@@ -97,12 +92,21 @@ type stretch struct {
 
 // use records a command that touches the stretch.
 func (s *stretch) use(cmds ...int32) {
+next:
 	for _, c := range cmds {
 		if c < 0 {
 			continue
 		}
 		if s.first < 0 {
 			s.first = c
+		}
+		if s.log.mem.unnamed {
+			for i, x := range s.lasts {
+				if s.log.queue[x] == s.log.queue[c] {
+					s.lasts[i] = max(x, c)
+					continue next
+				}
+			}
 		}
 		if len(s.lasts) == cap(s.lasts) && len(s.lasts) <= longList {
 			s.lasts = append(s.log.mem.numbers.take(2*len(s.lasts)+1), s.lasts...)
@@ -128,22 +132,24 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 	}
 	if to == from+1 && s.parts[from].lo == n.lo && s.parts[from].hi == n.hi { // most often
 		s.parts[from].stretch = n
-		return n, s.log.list(&deps)
+		return n, deps.list(&s.log.mem.numbers)
 	}
 	var room [3]part
 	made := room[:0]
 	// What sticks out on either side stays to be waited for, by what has touched it up to now.
 	if from < to && s.parts[from].lo < n.lo {
 		p := s.parts[from]
-		made = append(made, part{p.lo, n.lo, put(stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})})
+		left := append(s.log.mem.numbers.take(len(p.lasts)), p.lasts...)
+		made = append(made, part{p.lo, n.lo, put(stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: left, first: p.first})})
 	}
 	made = append(made, part{n.lo, n.hi, n})
 	if from < to && s.parts[to-1].hi > n.hi {
 		p := s.parts[to-1]
-		made = append(made, part{n.hi, p.hi, put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})})
+		right := append(s.log.mem.numbers.take(len(p.lasts)), p.lasts...)
+		made = append(made, part{n.hi, p.hi, put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: right, first: p.first})})
 	}
 	s.parts = slices.Replace(s.parts, from, to, made...)
-	return n, s.log.list(&deps)
+	return n, deps.list(&s.log.mem.numbers)
 }
 
 // ring gives out contiguous stretches of a range of a space in turn.
@@ -498,7 +504,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		}
 		before = after
 	}
-	deps := p.log.list(&last)
+	deps := last.list(&p.log.mem.numbers)
 	p.free = slices.Delete(p.free, 0, n)
 	if !slices.IsSorted(e.pages) {
 		slices.Sort(e.pages)

@@ -40,7 +40,6 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		key = -1 // alone, it is not what its group is found by
 		if t.farBytes <= e.pages.largest() {
 			ent = e.fetch(t, next, after)
-			e.cmds.mark(ent.load).roam = e.opt.Prefetch
 		}
 	}
 	var c int32
@@ -48,9 +47,8 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, llbBytes: llbBytes,
 			coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
-		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
-			DurationPs: e.l1Latency(),
-			Uses:       e.moveIn(llbBytes, coreBytes)}, free, []int32{ent.load})
+		c = e.add(qIn, &isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
+			DurationPs: e.l1Latency(), Uses: e.moves(0, llbBytes, coreBytes, 0)}, free, []int32{ent.load})
 		e.cmds.mark(c).from, e.cmds.mark(c).to = ent.at, place
 		e.pages.use(ent, c)
 		place.use(c)
@@ -62,11 +60,16 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 // fetch brings what comes from the DDR with a tile to the LLB, in one entry.
 func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	ent, deps := e.pages.add(t.number, t.farBytes, next)
-	e.pages.bring(ent,
-		e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
-			Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after))
-	e.cmds.mark(ent.load).to = ent.at
+	e.load(ent, t.far, t.farBytes, e.moves(t.farBytes, t.farBytes, 0, 0), true, deps, after)
 	return ent
+}
+
+// load brings bytes from the DDR into an entry, behind the given commands. It may roam if Prefetch lets it.
+func (e *emitter) load(ent *entry, part isa.Portion, bytes int64, uses []isa.Use, roam bool, deps ...[]int32) {
+	c := e.add(qDDRLoad, &isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
+		Uses: uses}, deps...)
+	e.pages.bring(ent, c)
+	e.cmds.mark(c).roam, e.cmds.mark(c).to = roam && e.opt.Prefetch, ent.at
 }
 
 // exposed lists the commands that the promotion of weights waits for beside its place.
@@ -94,7 +97,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 			return kept.load, kept.place
 		}
 		if place, free := e.home.keep(t.coreBytes, again, e.label); place != nil {
-			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
+			c := e.add(qDDRLoad, &isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
 				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)}, free)
 			e.cmds.mark(c).roam, e.cmds.mark(c).to = e.opt.Prefetch, place
 			e.keep(t, place, c)
@@ -108,7 +111,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	share := ceilDiv(t.unionBytes, schedule.CoresWithL1(e.cost.Spec()))
 	var c int32
 	if ok {
-		c = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
+		c = e.add(qIn, &isa.Command{Kind: isa.L1Load, Portion: t.portion, Bytes: t.unionBytes * t.times,
 			DurationPs: e.l1Latency(),
 			Uses:       e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
 		e.cmds.mark(c).from = kept.place
@@ -119,7 +122,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		if e.spec.CoreLink.Broadcast {
 			own, there = e.home.keep(share, again, e.label)
 		}
-		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
+		c = e.add(qDDRLoad, &isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times,
 			DurationPs: latency,
 			Uses:       e.moves(far, 0, coreBytes, 0)}, free, there)
 		if e.cmds.mark(c).roam = e.opt.Prefetch; own != nil {
@@ -169,7 +172,7 @@ func (e *emitter) stream(m streamed) int32 {
 		uses = e.activationUses
 	}
 	if e.pages == nil {
-		return e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: m.part, Bytes: m.bytes,
+		return e.add(qDDRLoad, &isa.Command{Kind: isa.DDRLoad, Portion: m.part, Bytes: m.bytes,
 			DurationPs: e.ddrLatency() + e.l1Latency(), Uses: uses(m.llbBytes, 0, m.coreBytes, 0)}, m.free, m.after)
 	}
 	n := ceilDiv(m.bytes, e.pages.largest())
@@ -184,13 +187,9 @@ func (e *emitter) stream(m streamed) int32 {
 		}
 		part, bytes := m.part.Cut(i, n), piece(m.bytes, i, n)
 		ent, deps := e.pages.add(key, bytes, next)
-		e.pages.bring(ent,
-			e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
-				Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
-		e.cmds.mark(ent.load).roam = e.opt.Prefetch && m.roam
-		e.cmds.mark(ent.load).to = ent.at
-		last = e.add(qIn, isa.Command{Kind: isa.L1Load, Portion: part, Bytes: bytes, DurationPs: e.l1Latency(),
-			Uses: e.moveIn(piece(m.llbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
+		e.load(ent, part, bytes, uses(bytes, bytes, 0, 0), m.roam, deps, m.after)
+		last = e.add(qIn, &isa.Command{Kind: isa.L1Load, Portion: part, Bytes: bytes, DurationPs: e.l1Latency(),
+			Uses: e.moves(0, piece(m.llbBytes, i, n), piece(m.coreBytes, i, n), 0)}, m.free, []int32{ent.load})
 		e.cmds.mark(last).from, e.cmds.mark(last).to = ent.at, m.place
 		e.pages.use(ent, last)
 		if m.place != nil {
@@ -220,15 +219,15 @@ func (l *lowering) transfer(in *incoming, t transfer) (c int32) {
 	case in.val.Level == schedule.L1:
 		cmd.Kind, cmd.Bytes, cmd.DurationPs = isa.Exchange, t.sent, l.exchangeLatency()
 		cmd.Uses = l.moves(0, 2*t.sent, t.lacks, ceilDiv(t.sent, max(1, in.val.Binding.Cores())))
-		c = l.add(qOut, cmd, t.free[0], t.free[1], t.ready)
+		c = l.add(qOut, &cmd, t.free[0], t.free[1], t.ready)
 		in.state.place.use(c)
 	case in.val.Level == schedule.LLB:
-		cmd.Bytes, cmd.Uses = t.all, l.moveIn(t.llb, t.core)
-		c = l.add(qIn, cmd, t.free[0], t.free[1], t.ready)
+		cmd.Bytes, cmd.Uses = t.all, l.moves(0, t.llb, t.core, 0)
+		c = l.add(qIn, &cmd, t.free[0], t.free[1], t.ready)
 		in.state.place.use(c)
 	case t.stage != nil:
-		cmd.Uses = l.moveIn(t.llb, t.core)
-		c = l.add(qIn, cmd, t.free[0], t.free[1], []int32{t.stage.load})
+		cmd.Uses = l.moves(0, t.llb, t.core, 0)
+		c = l.add(qIn, &cmd, t.free[0], t.free[1], []int32{t.stage.load})
 		l.cmds.mark(c).from = t.stage.at
 		l.pages.use(t.stage, c)
 	default:
@@ -255,10 +254,7 @@ func (l *lowering) gatherIn(in *incoming, part isa.Portion, bytes int64) *entry 
 // toLLB loads part of an input from the DDR into an entry.
 func (l *lowering) toLLB(in *incoming, ent *entry, part isa.Portion, bytes int64, deps []int32) {
 	from := l.cmds.n
-	l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes,
-		DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-	l.cmds.mark(ent.load).roam = l.opt.Prefetch && l.early(in.val)
-	l.cmds.mark(ent.load).to = ent.at
+	l.load(ent, part, bytes, l.activationUses(bytes, bytes, 0, 0), l.early(in.val), deps, in.state.ready)
 	l.fetchAway(from, in)
 }
 
@@ -333,9 +329,6 @@ func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
 	}
 	return u
 }
-
-func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.moves(0, gb, core, 0) }
-func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, core) }
 
 // recordUntil remembers a piece of memory for the program's buffer list, once: one that is in use until a step has
 // run, -1: the present one.

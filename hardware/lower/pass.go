@@ -101,7 +101,7 @@ func (l *lowering) loadAhead() {
 			if full = !l.pages.keeps(t.farBytes, next); full {
 				return
 			}
-			l.cmds.mark(l.fetch(t, next, nil).load).roam = true
+			l.fetch(t, next, nil)
 		})
 	}
 	l.task = task

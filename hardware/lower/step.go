@@ -420,7 +420,8 @@ func (l *lowering) visit(t, from, to int64) {
 	if t == 0 && lp.constant != nil {
 		l.keepTogether(from, to)
 		if ahead = l.weightsFirst(from); ahead {
-			l.bringWeights(from * int64(lp.kTiles))
+			w := from * int64(lp.kTiles)
+			l.resident[w].load, l.resident[w].place = l.loadTile(&lp.weights[w], &l.weights, l.active)
 		}
 	}
 	if !n.Blocked() {
@@ -585,7 +586,7 @@ func (l *lowering) products(t, from, to, place int64, ahead bool) {
 		tile := &lp.weights[w]
 		l.bringBlocks(true, t, w)
 		if lp.loadsWeights(t) && !(ahead && w == from*k) {
-			l.bringWeights(w)
+			l.resident[w].load, l.resident[w].place = l.loadTile(tile, &l.weights, l.active)
 		}
 		for i := range lp.pieces {
 			if l.halted != nil {
@@ -612,9 +613,7 @@ func (l *lowering) products(t, from, to, place int64, ahead bool) {
 // product passes a piece of rows by a weight tile.
 func (l *lowering) product(w, row int64, free []int32) int32 {
 	lp, tile, at := l.lp, &l.lp.weights[w], l.resident[w]
-	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
-		Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
-	cycles := l.matrixCycles(rowsOf(rows, lp.repeat-1, lp.repeat)) * hardware.Cycles(lp.repeat*l.turns)
+	cycles := l.matrixCycles(tile, row) * hardware.Cycles(lp.repeat*l.turns)
 	deps := append(append(append(l.scratch[:0], at.load), free...), l.loads...)
 	ring := &l.weights
 	if lp.constant != nil {
@@ -633,7 +632,7 @@ func (l *lowering) product(w, row int64, free []int32) int32 {
 	}
 	l.scratch = deps
 	portion := isa.Portion{Tile: tile.portion.Tile}.Cut(row, l.total())
-	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active),
+	c := l.add(qMatrix, &isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active),
 		MACs:       piece(lp.macs, l.macIndex, l.total()*int64(len(lp.weights))),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
 	l.macIndex++
@@ -652,17 +651,18 @@ func (l *lowering) product(w, row int64, free []int32) int32 {
 	return c
 }
 
-// matrixCycles are those of a product, which most often is like the one before.
-func (l *lowering) matrixCycles(dims model.MatrixDims) hardware.Cycles {
-	if lp := l.lp; lp.last != dims {
-		lp.last, lp.lastCycles = dims, l.cost.MatrixCycles(dims, lp.dtype)
+// matrixCycles are those of a piece of rows with a tile of weights, which most often are like those before.
+func (l *lowering) matrixCycles(tile *weightTile, row int64) hardware.Cycles {
+	lp, rows := l.lp, tile.reps
+	if rows < l.total() {
+		rows *= lp.dims.M
 	}
-	return l.lp.lastCycles
-}
-
-// bringWeights loads a tile of weights.
-func (l *lowering) bringWeights(k int64) {
-	l.resident[k].load, l.resident[k].place = l.loadTile(&l.lp.weights[k], &l.weights, l.active)
+	if last := [...]int64{tile.reps, tile.n, tile.k, tile.at, piece(rows, row, l.total())}; lp.last != last {
+		dims := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k,
+			Line: lp.dims.Line, At: tile.at, Phases: lp.dims.Phases}, row, l.total())
+		lp.last, lp.lastCycles = last, l.cost.MatrixCycles(rowsOf(dims, lp.repeat-1, lp.repeat), lp.dtype)
+	}
+	return lp.lastCycles
 }
 
 // useInputs notes commands as users of the inputs of the matrix unit, or of the others.
@@ -728,7 +728,7 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) []int32 {
 	} else {
 		before = append(slices.Clone(l.sumsDeps), l.computed[i*l.lp.tiles/n%l.lp.nest.Depth]...)
 	}
-	moved := l.add(qOut, l.gatherSums(isa.Portion{Tile: tile}.Cut(i, n), core), deps, before)
+	moved := l.gatherSums(isa.Portion{Tile: tile}.Cut(i, n), core, deps, before)
 	l.sums.use(moved)
 	if l.lp.nest.Blocked() {
 		return append(deps[:0], moved)
@@ -742,12 +742,12 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) []int32 {
 	return append(deps, moved)
 }
 
-// gatherSums is the command that brings each core that makes results so many bytes of other cores' sums.
-func (l *lowering) gatherSums(portion isa.Portion, core int64) isa.Command {
+// gatherSums brings each core that makes results so many bytes of other cores' sums, behind the given commands.
+func (l *lowering) gatherSums(portion isa.Portion, core int64, deps ...[]int32) int32 {
 	portion.Operand = int32(len(l.lp.step.Reads) + len(l.lp.step.Params))
-	return isa.Command{Kind: isa.Exchange, Portion: portion, Bytes: core * l.cores,
+	return l.add(qOut, &isa.Command{Kind: isa.Exchange, Portion: portion, Bytes: core * l.cores,
 		DurationPs: l.exchangeLatency(),
-		Uses:       l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
+		Uses:       l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}, deps...)
 }
 
 // nextParams is the range of parameters that the next part of the vector work needs; it loads them if they do not stay.
@@ -792,7 +792,7 @@ func (l *lowering) onVectorUnits(portion isa.Portion, cores int64, cycles [2]har
 		case len(cs) > 0:
 			deps = append(deps, cs)
 		}
-		cs = append(cs, l.add(q, isa.Command{Kind: kind, Portion: portion, Cores: int32(cores),
+		cs = append(cs, l.add(q, &isa.Command{Kind: kind, Portion: portion, Cores: int32(cores),
 			DurationPs: l.cost.Picoseconds(cycles[k]), VectorOps: ops[k]}, deps...))
 	}
 	return cs
@@ -813,19 +813,19 @@ func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
 		case o.val.Level == schedule.L1 && !o.output:
 			continue
 		case o.val.Level == schedule.LLB:
-			c.DurationPs, c.Uses = l.l1Latency(), l.moveOut(bytes, coreBytes)
-			o.stored = l.add(qOut, c, l.writers, o.fdeps)
+			c.DurationPs, c.Uses = l.l1Latency(), l.moves(0, bytes, 0, coreBytes)
+			o.stored = l.add(qOut, &c, l.writers, o.fdeps)
 			o.far.use(o.stored)
 			left = append(left, o.stored)
 			if o.output {
-				o.copied = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: c.Portion, Bytes: bytes,
+				o.copied = l.add(qDDRStore, &isa.Command{Kind: isa.DDRStore, Portion: c.Portion, Bytes: bytes,
 					DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, []int32{o.stored})
 				o.far.use(o.copied)
 			}
 		case l.pages == nil:
 			c.Kind, c.DurationPs = isa.DDRStore, l.ddrLatency()+l.l1Latency()
 			c.Uses = l.activationUses(bytes, 0, 0, coreBytes)
-			o.stored = l.add(qDDRStore, c, l.writers)
+			o.stored = l.add(qDDRStore, &c, l.writers)
 			left = append(left, o.stored)
 		default:
 			left = append(left, l.storeThrough(o, c, bytes, coreBytes)...)
@@ -844,13 +844,12 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		out := c
 		out.Portion, out.Bytes = c.Cut(i, n), piece(bytes, i, n)
 		ent, deps := l.pages.add(0, out.Bytes, never)
-		out.DurationPs, out.Uses = l.l1Latency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
-		l.pages.bring(ent, l.add(qOut, out, l.writers, deps))
+		out.DurationPs, out.Uses = l.l1Latency(), l.moves(0, out.Bytes, 0, piece(coreBytes, i, n))
+		l.pages.bring(ent, l.add(qOut, &out, l.writers, deps))
 		l.cmds.mark(ent.load).to = ent.at
 		o.place.use(ent.load)
-		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes,
-			DurationPs: l.ddrLatency(),
-			Uses:       l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
+		o.stored = l.add(qDDRStore, &isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes,
+			DurationPs: l.ddrLatency(), Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
 		l.cmds.mark(o.stored).from = ent.at
 		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)

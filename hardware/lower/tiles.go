@@ -114,7 +114,7 @@ type layerPlan struct {
 	// [lowering.matrixCycles].
 	reads      []incoming
 	staged     []schedule.StagePart
-	last       model.MatrixDims
+	last       [5]int64
 	lastCycles hardware.Cycles
 }
 

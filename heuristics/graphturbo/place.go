@@ -187,8 +187,8 @@ type placer struct {
 // tiles: data of other cores, inputs from other levels, and outputs for other levels. In more than one tile two are in
 // flight at a time.
 func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
-	total := int64(0)
-	for _, p := range s.Staged(st) {
+	total, room := int64(0), [4]schedule.StagePart{}
+	for _, p := range s.StagedIn(room[:0], st) {
 		total += p.Space(tiles)
 	}
 	return total

@@ -437,14 +437,16 @@ func (st *Step) Whole(r *Read) bool {
 // Staged lists the L1 space per core that a step needs for what passes through:
 // inputs from other cores and other levels, and outputs for other levels. All
 // values of one input tensor share a part, since a core needs some of them only.
-func (s *Schedule) Staged(st *Step) []StagePart {
+func (s *Schedule) Staged(st *Step) []StagePart { return s.StagedIn(nil, st) }
+
+// StagedIn is Staged in the room of an empty list.
+func (s *Schedule) StagedIn(parts []StagePart, st *Step) []StagePart {
 	if st.Nest.Blocked() {
 		return s.blockedStage(st)
 	}
 	if st.Attending != nil {
 		return s.attended(st)
 	}
-	var parts []StagePart
 	for i := 0; i < len(st.Reads); {
 		t := s.Values[st.Reads[i].Value].Tensor
 		p := StagePart{From: i}
