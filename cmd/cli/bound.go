@@ -158,7 +158,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	rowWrapped(b, "of all", v.Scope)
 	writeEstimates(b, v.Estimates)
 	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
-	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap),
+	row(b, "gap", "%s of the bound: schedules of that kind gain at most %s of the time", percent(v.Gap),
 		percent(v.Gap/(1+v.Gap)))
 	rowWrapped(b, "limited by", v.LimitedBy)
 	if t := v.GreedyThroughputPerSecond; t != nil {
