@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_205
+const total = 128_201
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_234
+const core = 100_230
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -72,7 +72,7 @@ var budget = map[string]int{
 	"model/grain":                     394,
 	"model/network":                   246,
 	"model/onnx":                      7228,
-	"model/schedule":                  5923,
+	"model/schedule":                  5919,
 	"model/schedulefile":              1531,
 	"model/simplify":                  2163,
 	"model/structure":                 1064,

@@ -964,7 +964,6 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	total, first := 0.0, 0.0
 	pieces := ceil(t.Positions, piece)
 	full, alone := visit(min(t.Keys, a.Slice(t)), pieces)
-	partly := map[[2]int64]float64{} // visits, by keys and the pieces that see some
 	steps := a.Steps(t)
 	tried := steps // of them alike
 	if !a.Causal {
@@ -982,11 +981,8 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 					some++
 				}
 			}
-			key := [2]int64{min(t.Keys, seen-whole*t.Keys), some}
-			if _, known := partly[key]; !known {
-				partly[key], _ = visit(key[0], some)
-			}
-			total += partly[key]
+			x, _ := visit(min(t.Keys, seen-whole*t.Keys), some)
+			total += x
 		}
 		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, f)
 		total += float64(v+sp) / clock
