@@ -414,7 +414,7 @@ func (r *Result) Joules() float64 {
 
 // commands names the commands that the schedules of a result are lowered to, of the same graph and machine.
 func (r *Result) commands() [sha256.Size]byte {
-	b := Key(fmt.Append(make([]byte, 0, 1<<16), r.Lower.Generator))
+	b := Key(fmt.Append(nil, r.Lower.Generator))
 	named := map[*schedule.Schedule]bool{}
 	for _, segments := range r.Plans {
 		for _, seg := range segments {
