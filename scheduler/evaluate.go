@@ -72,7 +72,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 	made.assume(w.Net)
 	opt.active = made.active()
 	opt.note = func(text string) { made.Notes = append(made.Notes, text) }
-	idle, err := made.plan(func(size, _ int64) (*Draft, error) {
+	idle, err := made.plan(false, func(size, _ int64) (*Draft, error) {
 		g, err := w.Graph(size)
 		if err != nil {
 			return nil, err

@@ -76,7 +76,7 @@ type finalist struct {
 func (t *tuner) make(ctx context.Context, graph func(int64) (*model.Graph, error), f finalist) (*Result, error) {
 	opt, net := t.opt, t.net
 	opt.Chunk, opt.Uneven, opt.InPlace, opt.part = f.chunk, f.pieces, f.inPlace, f.opt.part
-	opt.share, opt.rests = f.opt.share, f.opt.rests
+	opt.share, opt.rests, opt.cut = f.opt.share, f.opt.rests, f.opt.cut
 	net.Graph = graph
 	return prepare(ctx, net, t.machine, t.batch, t.recipes[f.recipe], opt)
 }

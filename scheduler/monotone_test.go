@@ -150,8 +150,8 @@ func TestDefaultIsMonotone(t *testing.T) {
 	}
 }
 
-// Chunks, groups in place and shares that suit a part of a machine are tried on all of it: cores whose number is no
-// power of two, clusters of cores of several kinds, and two clusters of three.
+// Chunks, groups in place, tiles and shares that suit a part of a machine are tried on all of it: cores whose number is
+// no power of two, clusters of cores of several kinds, two clusters of three, and two thirds of an LLB.
 func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 	for _, c := range []struct {
 		net, machine string
@@ -162,6 +162,8 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 			func(s *hardware.Spec) { s.CoreTypes[0].Count = 12 }},
 		{"gpt2-decode", "../examples/accelerator/edge-pair.yaml", 4, func(*hardware.Spec) {},
 			func(s *hardware.Spec) { s.Clusters = 2 }},
+		{"mobilenetv2", "stcp920-paper", 12, func(s *hardware.Spec) { s.LLB.SizeBytes = 16 << 20 },
+			func(s *hardware.Spec) { s.LLB.SizeBytes = 24 << 20 }},
 		{"mofang-inception", "stcp920", 12, func(s *hardware.Spec) { few(s, 2) }, func(s *hardware.Spec) { few(s, 3) }},
 	} {
 		net, err := network.Open(c.net, network.Options{})
@@ -203,6 +205,27 @@ func TestDefaultCutsRests(t *testing.T) {
 	back, err := scheduler.Restore(t.Context(), less.File(schedulefile.Origin{}), chip)
 	if err != nil || back.Sim.TotalPs != less.Sim.TotalPs {
 		t.Errorf("%d ps, its file %v, %v", less.Sim.TotalPs, back, err)
+	}
+}
+
+// Shares that fit no number of cores leave some idle, and a share that is less than the others' chunk is two: one image
+// more is not faster. The file of such a schedule is the schedule.
+func TestDefaultFitsOddShares(t *testing.T) {
+	net := open(t, "squeezenet")
+	for machine, batch := range map[string]int64{"ascend910-abstract": 7, "stcp920": 31} {
+		chip := load(t, machine)
+		less := ran(t, net, chip, batch, recipes.Default, scheduler.Options{})
+		more := ran(t, net, chip, batch+1, recipes.Default, scheduler.Options{})
+		if less.Sim.TotalPs > more.Sim.TotalPs || !less.Beyond() {
+			t.Errorf("%s: %d images take %d ps, one more %d", machine, batch, less.Sim.TotalPs, more.Sim.TotalPs)
+		}
+		if plan := less.Plans[len(less.Plans)-1]; machine == "stcp920" && len(plan) != 2 {
+			t.Errorf("a share of 7 is %d chunks, expected 2", len(plan))
+		}
+		back, err := scheduler.Restore(t.Context(), less.File(schedulefile.Origin{}), chip)
+		if err != nil || back.Sim.TotalPs != less.Sim.TotalPs {
+			t.Errorf("%s: %d ps, its file %v, %v", machine, less.Sim.TotalPs, back, err)
+		}
 	}
 }
 

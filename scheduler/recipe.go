@@ -152,10 +152,9 @@ func (r Recipe) Exact() bool {
 	return slices.ContainsFunc(r.table(), func(st Stage) bool { return r.choice(st).Exact })
 }
 
-// With returns the recipe with a strategy of the caller's own for a stage; [Recipe.Replace]
-// takes those of the tables. As with that, the recipe no longer falls back to others. A
-// stage that does not exist is an error of every function that gets the recipe, and so is a
-// strategy that panics.
+// With returns the recipe with a strategy of the caller's own for a stage; [Recipe.Replace] takes those of the tables.
+// As with that, the recipe no longer falls back to others. A stage that does not exist is an error of every function
+// that gets the recipe, and so is a strategy that panics.
 func (r Recipe) With(stage string, s Strategy) Recipe {
 	r.Picks, r.Fallback, r.Evaluations = slices.Clone(r.Picks), nil, 0
 	r.set(Pick{stage, s.Name})

@@ -262,6 +262,7 @@ func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		}
 	}
 	idle := 0
+	r.sizes = map[*schedule.Schedule]int64{}
 	for _, segments := range f.Clusters {
 		var plan []lower.Segment
 		share := int64(0)
@@ -270,6 +271,7 @@ func planned(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 				r.Schedule, r.Chunk = schedules[seg.Schedule], f.Schedules[seg.Schedule].Batch
 			}
 			share += seg.Iterations * f.Schedules[seg.Schedule].Batch
+			r.sizes[schedules[seg.Schedule]] = f.Schedules[seg.Schedule].Batch
 			plan = append(plan, lower.Segment{Schedule: schedules[seg.Schedule], Iterations: int(seg.Iterations)})
 		}
 		if share == 0 {

@@ -54,6 +54,7 @@ type Result struct {
 	answers map[string]Solved // of the exact strategies, by stage
 	// values has the values of settings, by schedule and stage.
 	values map[*schedule.Schedule]map[string]Decision
+	sizes  map[*schedule.Schedule]int64 // see Sizes
 }
 
 // Trial is a chunk size and what it gave.
@@ -135,12 +136,21 @@ func (r *Result) active() int {
 }
 
 // plan gives each cluster its chunks and what is left of its share; get makes the draft for so many batch elements,
-// which a cluster runs so many times at most. idle counts the clusters without work.
-func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, err error) {
+// which a cluster runs so many times at most. With cut, what is left is two chunks, the first a half, a quarter, ... of
+// the others. idle counts the clusters without work.
+func (r *Result) plan(cut bool, get func(size, times int64) (*Draft, error)) (idle int, err error) {
 	drafts, times := map[int64]*Draft{}, map[int64]int64{}
+	r.sizes = map[*schedule.Schedule]int64{}
 	type part struct{ size, times int64 }
 	parts := func(share int64) []part {
 		chunk := min(r.Chunk, share)
+		if cut {
+			first, left := r.Chunk, share%r.Chunk
+			for first > left {
+				first /= 2
+			}
+			return []part{{r.Chunk, share / r.Chunk}, {first, 1}, {left - first, 1}}
+		}
 		return []part{{chunk, share / max(1, chunk)}, {share % max(1, chunk), 1}}
 	}
 	for _, share := range r.Shares {
@@ -154,7 +164,7 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 			idle++
 		}
 		for _, part := range parts(share) {
-			if part.size == 0 {
+			if part.size*part.times == 0 {
 				continue
 			}
 			d := drafts[part.size]
@@ -162,7 +172,7 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 				if d, err = get(part.size, times[part.size]); err != nil {
 					return 0, err
 				}
-				drafts[part.size] = d
+				drafts[part.size], r.sizes[d.Schedule] = d, part.size
 				r.keep(d.Schedule, d.values)
 			}
 			if r.Schedule == nil {
@@ -188,21 +198,7 @@ func (r *Result) keep(s *schedule.Schedule, values map[string]Decision) {
 
 // Sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
 // left.
-func (r *Result) Sizes() map[*schedule.Schedule]int64 {
-	sizes := map[*schedule.Schedule]int64{}
-	for k, plan := range r.Plans {
-		rest := r.Shares[k]
-		for i, seg := range plan {
-			if _, known := sizes[seg.Schedule]; !known {
-				if sizes[seg.Schedule] = rest / int64(seg.Iterations); i == 0 {
-					sizes[seg.Schedule] = min(r.Chunk, r.Shares[k])
-				}
-			}
-			rest -= sizes[seg.Schedule] * int64(seg.Iterations)
-		}
-	}
-	return sizes
-}
+func (r *Result) Sizes() map[*schedule.Schedule]int64 { return r.sizes }
 
 // assume notes what a network takes for granted.
 func (r *Result) assume(net network.Network) {

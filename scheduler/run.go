@@ -202,7 +202,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		return out, out.describe(idle)
 	}
-	idle, err := out.plan(func(size, times int64) (*Draft, error) {
+	idle, err := out.plan(opt.cut, func(size, times int64) (*Draft, error) {
 		g, err := net.Graph(size)
 		if err != nil {
 			return nil, err

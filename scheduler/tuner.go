@@ -54,6 +54,8 @@ const (
 	fewSteps   = 40
 	fewCores   = 64
 	fewBusiest = 0.9
+	// Of at most oddCores cores numbers above a power of two are tried for any schedule of shares that do not fit all.
+	oddCores = 16
 )
 
 // newTrials lets recipes compete.
@@ -231,33 +233,47 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	if err := t.besides(ctx, t.opt, t.more...); err != nil {
 		return err
 	}
-	if t.opt.Clusters == OverBatch && t.spec.Chips == nil {
-		if err := cmp.Or(t.fewer(ctx, divisors), t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)); err != nil {
-			return err
-		}
-	}
-	if t.found == &t.opt {
+	if t.opt.Clusters != OverBatch || t.spec.Chips != nil {
 		return nil
 	}
-	_, err := t.compare(ctx, *t.found, t.best.Chunk, t.least, nil)
-	return err
+	was := t.found
+	again := func(err error) error {
+		if err == nil && t.found != was {
+			_, err = t.compare(ctx, *t.found, t.best.Chunk, t.least, nil)
+			was = t.found
+		}
+		return err
+	}
+	if err := again(t.fewer(ctx, divisors)); err != nil {
+		return err
+	}
+	return again(cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)))
 }
 
 // rests tries chunks near the fastest with other pieces for what is left of shares.
 func (t *tuner) rests(ctx context.Context) error {
 	opt, rate := t.opt, float64(t.batch)/(nearly*float64(t.least)*1e-12)
 	opt.rests = t.opt.Uneven == schedule.UnevenFastest && t.spec.Part(1) != nil
-	var chunks []int64
+	chunks, most := []int64{t.best.Chunk}, schedule.CoresWithL1(t.spec)
+	fits := func(n int64) bool { return n%most == 0 || most%n == 0 }
 	for _, x := range t.tried {
-		left := func(share int64) bool { return share > 1 && share%x.Chunk > 0 }
-		if opt.rests && x.Err == nil && x.ThroughputPerSecond >= rate && slices.ContainsFunc(t.best.Shares, left) {
+		if x.Err == nil && (x.ThroughputPerSecond >= rate || fits(x.Chunk)) {
 			chunks = append(chunks, x.Chunk)
 		}
 	}
-	if chunks != nil {
+	chunks = append(chunks, slices.DeleteFunc(slices.Clone(t.more), func(n int64) bool { return !fits(n) })...)
+	slices.Sort(chunks)
+	chunks = slices.DeleteFunc(slices.Compact(chunks), func(n int64) bool {
+		return !opt.rests || !slices.ContainsFunc(t.best.Shares, func(share int64) bool { return share > 1 && share%n > 0 })
+	})
+	if len(chunks) > 0 {
 		t.also = append(t.also, "other pieces for what is left beside chunks of "+listed(chunks))
 	}
-	return t.besides(ctx, opt, chunks...)
+	if err := t.besides(ctx, opt, chunks...); err != nil {
+		return err
+	}
+	opt.cut = true
+	return t.besides(ctx, opt, slices.DeleteFunc(chunks, func(n int64) bool { return !fits(n) || n < 4 })...)
 }
 
 // fewer tries shares as large as the largest even one for all but the last cluster; and fewer clusters and cores as far
@@ -299,16 +315,22 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	try, tried := *t.found, []int64(nil)
 	power, limit := int64(1)<<bits.Len64(uint64(most-1))/2, int64(nearly*float64(t.least))
 	few, within := len(t.best.Schedule.Steps) <= fewSteps && most <= fewCores && t.near == nil, busiest
-	if few {
+	odd := t.tune && most%even != 0 && even%most != 0 && most <= oddCores && t.near == nil
+	if few || odd {
 		within = fewBusiest
+	}
+	chunks := divisors
+	if odd {
+		chunks = slices.Concat(divisors, t.more)
 	}
 	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= within; n-- {
 		try.part.cores = n
-		for _, chunk := range divisors {
+		few := few || odd && n > power
+		for _, chunk := range chunks {
 			alike := chunk > 1 && n&(n-1) != 0 && n == most-most%chunk // as many for each element
 			if few && (alike || chunk == even) && (try.share > 0 || chunk != t.best.Chunk) {
 				own := t.opt
-				own.part.cores = n
+				own.part.cores, own.rests = n, even%chunk > 0
 				if err := t.besides(ctx, own, chunk); err != nil {
 					return err
 				}
@@ -448,8 +470,8 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 }
 
 // less tries to use powers of two of a memory's bytes, the same whatever its size is: of an LLB that the fastest
-// schedule fills further, while that is faster; and of the L1s, whose size bounds tiles, until one is slower than the
-// one before or far slower than the fastest, but not where blocks repeat, which takes long.
+// schedule fills further, or that has most results, while that is faster; and of the L1s, whose size bounds tiles,
+// until one is slower than the one before or far slower than the fastest. Where blocks repeat, bounds of tiles stay.
 func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	memory := []*hardware.Memory{t.spec.L1, t.spec.LLB}[level]
 	if memory == nil || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
@@ -458,8 +480,8 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	var tried []string
 	last := []int64{math.MaxInt64, t.least - 1}[level]
 	for n := bits.Len64(uint64(memory.SizeBytes-1)) - 1; n > 0; n-- {
-		opt := *t.found
-		if opt.part.bytes[level] = 1 << n; level == schedule.LLB && t.best.Schedule.LLBActivationBytes <= 1<<n {
+		opt, fits := *t.found, level == schedule.LLB && t.best.Schedule.LLBActivationBytes <= 1<<n
+		if opt.part.bytes[level] = 1 << n; fits && (t.near != nil || !mostlyOutsideL1(t.best.Schedule)) {
 			break
 		}
 		tried = append(tried, opt.part.bytes[level].String())
@@ -468,7 +490,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 			if split := len(t.recipes[t.by].Strategy("split").Needs) > 0; level == schedule.L1 {
 				return recipe == 0 && split || recipe == t.by && !split // splits take long
 			}
-			return recipe == t.by || t.scout(recipe) && recipe > 0
+			return recipe == t.by || t.scout(recipe) && recipe > 0 && !fits
 		})
 		if err != nil || last > limit {
 			break

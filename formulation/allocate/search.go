@@ -373,8 +373,7 @@ func (c *canonical) hinted(i int32, offset int64) int {
 
 // place puts item i at its lowest offset and draws conclusions; it reports false if what is left can't be placed.
 func (c *canonical) place(part component, i int32) bool {
-	it := &c.items[i]
-	offset := c.low[i]
+	it, offset := &c.items[i], c.low[i]
 	top := offset + it.size
 	c.placed[i] = true
 	c.trail = append(c.trail, change{itemPlaced, i, 0})

@@ -221,8 +221,7 @@ func (q *poser) instance(i int) error {
 	output := q.output(i)
 	kept := q.distinct(i, output)
 	q.kept[i] = kept
-	scopes := q.scopes[i]
-	given := -1
+	scopes, given := q.scopes[i], -1
 	for _, scope := range scopes {
 		for _, k := range kept {
 			if q.all[i][k].Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes) == 1) {

@@ -148,8 +148,7 @@ func (p *pricer) from(rd *schedule.Read, made *schedule.Value, need []schedule.R
 
 // read is the time to bring to the cores what they need of a value.
 func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) float64 {
-	spec := p.s.Spec
-	llb := r.NeedBytes
+	spec, llb := p.s.Spec, r.NeedBytes
 	if spec.CoreLink.Broadcast {
 		llb = r.UnionBytes
 	}

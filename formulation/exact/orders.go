@@ -92,8 +92,7 @@ func leastTraffic(ctx context.Context, d *scheduler.Draft, method string) error 
 	slices.Reverse(rules)
 	rules[len(rules)-1] = heaviestFirst // in place of layer by layer
 	for _, by := range rules {
-		other := *d
-		s := *d.Schedule
+		other, s := *d, *d.Schedule
 		s.Costs = slices.Clip(s.Costs)
 		if other.Schedule = &s; by.Decide(ctx, &other) != nil {
 			continue

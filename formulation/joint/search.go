@@ -375,8 +375,7 @@ func (s *searcher) alternate(all *subset) error {
 		return err
 	}
 	for r.Choice != nil && s.ctx.Err() == nil {
-		before := s.best.Objective
-		known := s.best.Choice != nil
+		before, known := s.best.Objective, s.best.Choice != nil
 		o, err := s.take(r.Choice)
 		if err != nil {
 			return err

@@ -219,8 +219,7 @@ func (f *program) runs() {
 
 // countedOutputs states (3) to (5) and (14).
 func (f *program) countedOutputs(k int) {
-	m := f.model
-	c := &f.classes[k]
+	m, c := f.model, &f.classes[k]
 	reader := c.readers[0]
 	for t := range f.steps {
 		at := func(number string) string { return fmt.Sprintf("%s class %d at step %d", number, k, t) }

@@ -210,8 +210,7 @@ func (p *Program) checkPortion(c *Command) string {
 			return fmt.Sprintf("buffer %d of %d", b-1, len(p.Buffers))
 		}
 	}
-	t := &p.Tasks[c.Task-1]
-	operands := 1
+	t, operands := &p.Tasks[c.Task-1], 1
 	if t.Keys > 0 && c.Kind.IsCompute() {
 		operands = 3
 	}

@@ -89,8 +89,7 @@ func (l *lowering) loadAhead() {
 	if !away || l.pages == nil || !l.opt.Prefetch {
 		return
 	}
-	task := l.task
-	full := false
+	task, full := l.task, false
 	for _, lp := range l.coming {
 		l.task = lp.task
 		lp.eachUse(func(t *weightTile) {

@@ -236,8 +236,7 @@ func (o *operator) terms(at []int64, visit func(k int64, x, w []int64)) {
 
 func (o *operator) windowTerms(at []int64, visit func(k int64, x, w []int64)) {
 	a, x, w := o.op.Attr, o.in[0], o.in[1]
-	transposed := o.op.Kind == "ConvTranspose"
-	channels := x[1] / a.Group
+	transposed, channels := o.op.Kind == "ConvTranspose", x[1]/a.Group
 	group := at[1] / (o.out[0][1] / a.Group)
 	window := make(model.Region, 1, len(w)-1)
 	window[0] = model.Interval{Hi: channels}

@@ -113,8 +113,7 @@ func rescale(own, now, out model.Shape) (model.Shape, error) {
 // fixedTarget gives the output shape of a reshape-like node for a target that
 // the file states, whether or not the batch is the one it was stated for.
 func (c *call) fixedTarget(target []int64, sameInFile bool, allowZero bool) model.Shape {
-	x := c.in[0]
-	own := c.own[c.node.inputs[0]]
+	x, own := c.in[0], c.own[c.node.inputs[0]]
 	if own == nil || !sameInFile || own.shape.Equal(x.shape) {
 		s, err := resolveReshape(x.shape, target, allowZero)
 		if err != nil {

@@ -66,8 +66,7 @@ func (m *Memo) Instances(g *model.Graph, gr *Grouping) *InstanceGraph {
 				if p == model.NoOp {
 					continue
 				}
-				from := gr.Groups[groupOf[p]]
-				need := inst.Regions[t]
+				from, need := gr.Groups[groupOf[p]], inst.Regions[t]
 				makers := ig.Instances[ig.First[from.ID]:][:from.Factor()]
 				ig.RedundantEdges += len(makers)
 				if need == nil {

@@ -67,8 +67,7 @@ func Track(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int) 
 			if t.Role == model.Constant {
 				continue
 			}
-			m := conflict
-			exact := true
+			m, exact := conflict, true
 			if d >= 0 {
 				for dimIn, a := range g.Access(op, out, k) {
 					if !a.Full && a.Out == d && t.Shape[dimIn] > 1 {

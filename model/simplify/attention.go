@@ -64,8 +64,7 @@ func (e *editor) only(t model.TensorID) *model.Op {
 func (e *editor) attention(context *model.Op) *found {
 	g := e.g
 	a := &found{context: context, attr: model.Attr{Group: 1}}
-	keys := g.Tensors[context.Inputs[0]].Shape
-	at := context.Inputs[0]
+	keys, at := g.Tensors[context.Inputs[0]].Shape, context.Inputs[0]
 	for a.scores == nil {
 		t := g.Tensors[at]
 		reader := context

@@ -130,8 +130,7 @@ func deadCode(e *editor) int {
 const smallConstant = 4096
 
 func foldConstants(e *editor) int {
-	g := e.g
-	n := 0
+	g, n := e.g, 0
 	for i, op := range g.Ops {
 		known, learned := true, false
 		var before, after int64
@@ -197,8 +196,7 @@ var noOp = map[model.Kind]func(op *model.Op, in, out *model.Tensor) bool{
 func always(*model.Op, *model.Tensor, *model.Tensor) bool { return true }
 
 func removeIdentities(e *editor) int {
-	g := e.g
-	n := 0
+	g, n := e.g, 0
 	for i, op := range g.Ops {
 		e.resolve(op)
 		f := noOp[op.Kind]
@@ -220,8 +218,7 @@ func removeIdentities(e *editor) int {
 var commutative = map[model.Kind]bool{"Add": true, "Mul": true, "Max": true, "Min": true}
 
 func mergeDuplicates(e *editor) int {
-	g := e.g
-	n := 0
+	g, n := e.g, 0
 	constants := map[string]model.TensorID{}
 	for _, t := range g.Tensors {
 		if t.Role != model.Constant || t.Learned || len(t.Consumers) == 0 || e.isOutput[t.ID] ||
@@ -286,8 +283,7 @@ func appendInts[S ~[]E, E ~int | ~int64](k []byte, s S) []byte {
 // foldBatchNorms turns normalise(W x + b) into W' x + b' with W' = s W and b' = s (b - mean) + shift, where s = scale /
 // sqrt(variance + epsilon) belongs to the output channel. The products and their number stay the same.
 func foldBatchNorms(e *editor) int {
-	g := e.g
-	n := 0
+	g, n := e.g, 0
 	for i, op := range g.Ops {
 		if op.Kind != "BatchNorm" || !e.constants(op.Inputs[1:]) {
 			continue

@@ -101,8 +101,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 	items := schedule.OrderItems(s, schedule.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	weight, total := 0.0, 0.0
 	for k, id := range s.Order {
-		inst := &s.Instances.Instances[id]
-		it := items[id]
+		inst, it := &s.Instances.Instances[id], items[id]
 		x := orderedInst{ID: id, Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
 			Reads: it.Reads, Redundant: []int{}, TouchedBytes: it.OutputBytes + it.WorkspaceBytes,
 			StartSeconds: seconds(kernels[k].FromPs), EndSeconds: seconds(kernels[k].ToPs)}

@@ -315,8 +315,7 @@ func (r joinRun) chains(from, to int) []joinChain {
 
 func (f joining) figures(d *harness.Document, runs []joinRun) {
 	// The example, as Fig. 8 has it: a triangle.
-	example := runs[0]
-	most := 0
+	example, most := runs[0], 0
 	for _, x := range example.Instances {
 		most = max(most, int(x.Index)+1)
 	}
@@ -341,8 +340,7 @@ func (f joining) figures(d *harness.Document, runs []joinRun) {
 	letters := map[string]string{string(schedule.Concat): "C", string(schedule.SplitOp): "S", string(schedule.Copy): "G",
 		string(schedule.Redistribute): "R"}
 	for _, c := range example.chains(0, groups) {
-		behind := c.from
-		to := dia.Nodes[c.consumer]
+		behind, to := c.from, dia.Nodes[c.consumer]
 		for k, op := range c.ops {
 			at := len(dia.Nodes)
 			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letters[op.Kind], X: to.X, Y: to.Y - float64(len(c.ops)-k),
