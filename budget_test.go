@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_201
+const total = 128_199
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_230
+const core = 100_225
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7219,
+	"cmd/cli":                         7220,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -35,18 +35,18 @@ var budget = map[string]int{
 	"experiments/internal/ablation":   763,
 	"experiments/internal/beside":     330,
 	"experiments/internal/optimality": 640,
-	"experiments/internal/paperfigs":  3806,
+	"experiments/internal/paperfigs":  3804,
 	"experiments/internal/report":     741,
 	"experiments/schedules":           629,
 	"formulation/allocate":            3448,
-	"formulation/binding":             1892,
+	"formulation/binding":             1891,
 	"formulation/bound":               3693,
-	"formulation/exact":               1847,
+	"formulation/exact":               1845,
 	"formulation/highs":               915,
 	"formulation/issue":               149,
 	"formulation/joint":               1465,
 	"formulation/milp":                897,
-	"formulation/ordering":            2979,
+	"formulation/ordering":            2978,
 	"formulation/solve":               326,
 	"formulation/split":               2081,
 	"formulation/tiling":              2176,
@@ -58,7 +58,7 @@ var budget = map[string]int{
 	"hardware/sim":                    3001,
 	"heuristics/astitch":              823,
 	"heuristics/graphturbo":           2560,
-	"heuristics/tiles":                1084,
+	"heuristics/tiles":                1083,
 	"heuristics/tvm":                  494,
 	"internal/bail":                   41,
 	"internal/certificate":            619,
@@ -71,18 +71,18 @@ var budget = map[string]int{
 	"model":                           3612,
 	"model/grain":                     394,
 	"model/network":                   246,
-	"model/onnx":                      7227,
-	"model/schedule":                  5917,
+	"model/onnx":                      7225,
+	"model/schedule":                  5916,
 	"model/schedulefile":              1531,
-	"model/simplify":                  2158,
+	"model/simplify":                  2156,
 	"model/structure":                 1064,
 	"model/zoo":                       2681,
 	"notebooks/show":                  69,
 	"plots":                           1693,
 	"plots/page":                      918,
-	"plots/recording":                 922,
+	"plots/recording":                 921,
 	"recipes":                         297,
-	"scheduler":                       8127,
+	"scheduler":                       8137,
 	"scheduler/answers":               1267,
 	"scheduler/explain":               880,
 	"scheduler/picture":               203,

@@ -344,12 +344,9 @@ func Shortage(g *model.Graph, spec *hardware.Spec, chunks, beside int64) string 
 	if need <= size {
 		return ""
 	}
-	return fmt.Sprintf("%s: it has %s, and what lies there takes at least %s", TooSmall, hardware.Bytes(size).Rounded(),
-		hardware.Bytes(need).Rounded())
+	return fmt.Sprintf("the DDR is too small: it has %s, and what lies there takes at least %s",
+		hardware.Bytes(size).Rounded(), hardware.Bytes(need).Rounded())
 }
-
-// TooSmall begins the note on a DDR that can't hold the network.
-const TooSmall = "the DDR is too small"
 
 // ProgramName names the program of a result.
 func (r *Result) ProgramName() string {

@@ -444,7 +444,7 @@ func TestSmallDDR(t *testing.T) {
 		t.Fatalf("1 MiB: %q", told)
 	}
 	var need float64 // MiB, rounded to hundredths
-	if _, err := fmt.Sscanf(told[0], scheduler.TooSmall+": it has 1 MiB, and what lies there takes at least %f MiB",
+	if _, err := fmt.Sscanf(told[0], "the DDR is too small: it has 1 MiB, and what lies there takes at least %f MiB",
 		&need); err != nil || need < (51_000_000+8*224*224*3*2)/float64(1<<20) {
 		t.Errorf("%q: %v", told[0], err)
 	}

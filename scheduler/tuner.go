@@ -250,17 +250,24 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	return again(cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)))
 }
 
-// rests tries chunks near the fastest with other pieces for what is left of shares.
-func (t *tuner) rests(ctx context.Context) error {
-	opt, rate := t.opt, float64(t.batch)/(nearly*float64(t.least)*1e-12)
-	opt.rests = t.opt.Uneven == schedule.UnevenFastest && t.spec.Part(1) != nil
-	chunks, most := []int64{t.best.Chunk}, schedule.CoresWithL1(t.spec)
-	fits := func(n int64) bool { return n%most == 0 || most%n == 0 }
+// promising are the chunks that were tried and are fast, or have something else.
+func (t *tuner) promising(or func(chunk int64) bool) []int64 {
+	chunks, rate := []int64{t.best.Chunk}, float64(t.batch)/(nearly*float64(t.least)*1e-12)
 	for _, x := range t.tried {
-		if x.Err == nil && (x.ThroughputPerSecond >= rate || fits(x.Chunk)) {
+		if x.Err == nil && (x.ThroughputPerSecond >= rate || or(x.Chunk)) {
 			chunks = append(chunks, x.Chunk)
 		}
 	}
+	return chunks
+}
+
+// rests tries chunks near the fastest with other pieces for what is left of shares.
+func (t *tuner) rests(ctx context.Context) error {
+	opt := t.opt
+	opt.rests = t.opt.Uneven == schedule.UnevenFastest && t.spec.Part(1) != nil
+	most := schedule.CoresWithL1(t.spec)
+	fits := func(n int64) bool { return n%most == 0 || most%n == 0 }
+	chunks := t.promising(fits)
 	chunks = append(chunks, slices.DeleteFunc(slices.Clone(t.more), func(n int64) bool { return !fits(n) })...)
 	slices.Sort(chunks)
 	chunks = slices.DeleteFunc(slices.Compact(chunks), func(n int64) bool {
@@ -290,7 +297,9 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 		return t.besides(ctx, try, chunks...)
 	}
 	if t.tune && !t.opt.Lines && t.best.Shares[t.best.active()-1] < even {
-		chunks := append(t.others(divisors), t.best.Chunk, min(even, MaxTunedChunk))
+		chunks := append(t.others(divisors), min(even, MaxTunedChunk))
+		chunks = append(chunks, t.promising(func(int64) bool { return false })...)
+		slices.Sort(chunks)
 		if err := share(even, slices.Compact(chunks)...); err != nil {
 			return err
 		}
@@ -481,6 +490,10 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	last := []int64{math.MaxInt64, t.least - 1}[level]
 	for n := bits.Len64(uint64(memory.SizeBytes-1)) - 1; n > 0; n-- {
 		opt, fits := *t.found, level == schedule.LLB && t.best.Schedule.LLBActivationBytes <= 1<<n
+		if fits { // by other tiles, which suit all cores
+			opt = t.opt
+			opt.share = t.found.share
+		}
 		if opt.part.bytes[level] = 1 << n; fits && (t.near != nil || !mostlyOutsideL1(t.best.Schedule)) {
 			break
 		}

@@ -21,6 +21,9 @@ import (
 	"github.com/dsasched/dsasched/systems/explore"
 )
 
+// tooSmall begins what [scheduler.Shortage] says.
+const tooSmall = "the DDR is too small"
+
 func init() { addOfSystem("", newSweep, newCompareHardware) }
 
 type gridJSON struct {
@@ -318,8 +321,8 @@ func pointsOf(plan *explore.Plan, list []explore.Explored, shown []int, vector b
 				cells = append(cells, percent(r.VMEUtilization))
 			}
 			cells = append(cells, size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
-			if slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, scheduler.TooSmall) }) {
-				cells[len(cells)-1] += " " + remark(scheduler.TooSmall+" for the network")
+			if slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, tooSmall) }) {
+				cells[len(cells)-1] += " " + remark(tooSmall+" for the network")
 			}
 		} else {
 			cells = append(append(cells, "", "none"), make([]string, len(header)-len(shown)-3)...)

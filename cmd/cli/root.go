@@ -42,8 +42,7 @@ type runner func(ctx context.Context, names []string, opt experiments.Options) e
 
 func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) (err error) {
 	defer bail.Caught(&err)
-	root := newRoot(experiment)
-	all := false
+	root, all := newRoot(experiment), false
 	if at := slices.Index(args, "--help-all"); at >= 0 {
 		all, args = true, slices.Delete(slices.Clone(args), at, at+1)
 		if at > 0 && args[0] != "help" {

@@ -367,8 +367,7 @@ func fit(align string, header []string, rows [][]string, width int) [][]string {
 	if width <= 0 {
 		return rows
 	}
-	columns := make([]int, len(header))
-	total := 0
+	columns, total := make([]int, len(header)), 0
 	for i, h := range header {
 		columns[i] = len([]rune(h))
 		for _, r := range rows {

@@ -367,8 +367,7 @@ func (e *elimination) sweep(v int, terms []term, nodes []int, visit func(at int,
 func (e *elimination) choose() []int {
 	choice := make([]int, len(e.p.Nodes))
 	for k := len(e.order) - 1; k >= 0; k-- {
-		v := e.order[k]
-		best := math.Inf(1)
+		v, best := e.order[k], math.Inf(1)
 		at := 0
 		for l := range e.size(v) {
 			choice[v] = l

@@ -44,8 +44,7 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt scheduler.Opt
 	if err != nil {
 		return nil, err
 	}
-	seconds := secondsPerByte(s.Spec)
-	labels := *n.Problem
+	seconds, labels := secondsPerByte(s.Spec), *n.Problem
 	labels.Nodes = slices.Clone(labels.Nodes)
 	g := ordering.NewGraph(p)
 	for i := range labels.Nodes {

@@ -65,8 +65,7 @@ func (p *kindProblem) kinds(s *schedule.Schedule, choice []int) [][]int {
 }
 
 func newKindProblem(d *scheduler.Draft) (*kindProblem, error) {
-	p := &kindProblem{}
-	g := d.Graph
+	p, g := &kindProblem{}, d.Graph
 	maker := map[model.TensorID]int{}
 	for k, layers := range d.Layers {
 		p.first = append(p.first, len(p.Nodes))

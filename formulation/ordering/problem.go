@@ -90,8 +90,7 @@ func (p *Problem) Validate() error {
 			return err
 		}
 	}
-	seen := map[[2]int]int{}
-	reads := 0
+	seen, reads := map[[2]int]int{}, 0
 	next := make([][]int, len(p.Subgraphs))
 	indegree := make([]int, len(p.Subgraphs))
 	for a, arc := range p.Arcs {

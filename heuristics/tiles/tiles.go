@@ -232,8 +232,7 @@ func (t *tiler) key(i int, product scheduler.Key, room, shared int64) string {
 		b.Add(int64(s.Values[r.Value].Level), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
 	}
 	for _, w := range st.Writes {
-		v := &s.Values[w]
-		stored := int64(0)
+		v, stored := &s.Values[w], int64(0)
 		if s.Graph.IsOutput(v.Tensor) {
 			stored = 1
 		}

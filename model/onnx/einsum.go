@@ -76,8 +76,7 @@ func parseEinsum(eq string, in []*value) (terms []term, out []rune, err error) {
 		return l, nil
 	}
 	extent := map[rune]int64{}
-	count := map[rune]int{}
-	most := 0
+	count, most := map[rune]int{}, 0
 	for i, s := range lists {
 		l, err := expand(s, len(in[i].shape))
 		if err != nil {

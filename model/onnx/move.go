@@ -427,8 +427,7 @@ func foldSlice(c *call) *literal {
 }
 
 func pad(c *call) {
-	rank := len(c.in[0].shape)
-	name := "pads"
+	rank, name := len(c.in[0].shape), "pads"
 	if c.has("paddings") {
 		name = "paddings" // the first operator set
 	}

@@ -435,8 +435,7 @@ func (s *Schedule) attended(st *Step) []StagePart {
 	var parts []StagePart
 	for i := 0; i < len(st.Reads); {
 		from, t := i, s.Values[st.Reads[i].Value].Tensor
-		o := *a.Of(t)
-		elsewhere := false
+		o, elsewhere := *a.Of(t), false
 		o.remote = 0
 		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
 			if s.Values[st.Reads[i].Value].Level == L1 {

@@ -17,8 +17,7 @@ import (
 // keys or the like, and whatever does not fit the operator. It is not among the passes of [Run], since schedules of the
 // paper's variants have kernels in between.
 func FuseAttention(g *model.Graph) (*model.Graph, int, error) {
-	e := newEditor(g)
-	n := 0
+	e, n := newEditor(g), 0
 	for i := range len(e.g.Ops) {
 		if op := e.g.Ops[i]; op.Kind == "MatMul" {
 			if a := e.attention(op); a != nil {
@@ -66,8 +65,7 @@ func (e *editor) attention(context *model.Op) *found {
 	a := &found{context: context, attr: model.Attr{Group: 1}}
 	keys, at := g.Tensors[context.Inputs[0]].Shape, context.Inputs[0]
 	for a.scores == nil {
-		t := g.Tensors[at]
-		reader := context
+		t, reader := g.Tensors[at], context
 		if len(a.between) > 0 {
 			reader = a.between[len(a.between)-1]
 		}

@@ -193,8 +193,7 @@ func percent(share float64) string { return harness.Percent(share) + " %" }
 // shares are the largest ones, and the rest as one.
 func shares(list []explain.Share, most int) []page.Share {
 	var out []page.Share
-	rest := page.Share{What: "others"}
-	seconds := 0.0
+	rest, seconds := page.Share{What: "others"}, 0.0
 	for i, s := range list {
 		if i < most {
 			out = append(out, page.Share{What: s.What, Text: duration(s.Seconds) + ", " + percent(s.Share), Share: s.Share})

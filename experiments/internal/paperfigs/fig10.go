@@ -205,8 +205,7 @@ func (f unfolding) plan() (*harness.Plan, error) {
 func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	kinds := map[string]int{}
-	ops := map[string]bool{}
-	total := 0
+	ops, total := map[string]bool{}, 0
 	for _, l := range u.Layers {
 		for _, op := range l.Ops {
 			kinds[op.Kind]++

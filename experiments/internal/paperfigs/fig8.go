@@ -371,8 +371,7 @@ func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
 	}
 	first, last := f.shown(r)
 	inside := func(x joinInstance) bool { return x.Group >= first && x.Group < last }
-	perGroup := map[int]int{}
-	most := 0
+	perGroup, most := map[int]int{}, 0
 	for _, x := range r.Instances {
 		if inside(x) {
 			perGroup[x.Group]++
