@@ -113,7 +113,11 @@ func bounded(t *testing.T, seed uint64, mixed bool, sum *tally) {
 	if len(kinds) > 1 {
 		sum.several++
 	}
-	_, err = interp.Run(made.Program, graphs(made.Plans), seed)
+	if plans := graphs(made.Plans); made.Clusters == scheduler.OverBatch {
+		_, err = interp.Run(made.Program, plans, seed)
+	} else { // the default may divide the layers
+		_, err = interp.Together(made.Program, plans[0], seed)
+	}
 	var coarse *interp.CoarseError
 	switch {
 	case errors.As(err, &coarse):
