@@ -276,7 +276,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 		t.Errorf("one reason of two rows is told otherwise than once:\n%s", r.stdout)
 	}
 	out = answer(t, strings.Fields("sweep toy-fig5 --set batch=4 --set hardware.ddr.size=1KiB,1GiB --quiet")...)
-	if strings.Count(out, "(1)") != 2 || !strings.Contains(out, "(1) "+tooSmall) {
+	if strings.Count(out, "(1)") != 2 || !strings.Contains(out, "(1) the DDR is too small") {
 		t.Errorf("one of two rows has too small a DDR:\n%s", out)
 	}
 	out = answer(t, strings.Fields("schedule toy-fig5 --hardware stcp920x4 --clusters pipeline --variant l1 --quiet")...)
