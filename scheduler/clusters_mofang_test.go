@@ -15,18 +15,7 @@ import (
 
 // Loops are searched in the stages of a network, too.
 func TestSearchedLoopsOfStages(t *testing.T) {
-	net, err := network.Open("toy-fig5", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup("graphturbo+ansor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := standing(t, "toy-fig5", "stcp920", "graphturbo+ansor")
 	recipe.Picks, recipe.Fallback = slices.Clone(recipe.Picks), nil
 	r, err := Run(t.Context(), net, chip, 1, recipe,
 		Options{Chunk: 1, Clusters: "pipeline", Uneven: schedule.UnevenNone})
@@ -48,18 +37,7 @@ func TestSearchedLoopsOfStages(t *testing.T) {
 
 // The note on stages is of the graph that runs, in which attentions are operators.
 func TestStagesOfRewrittenGraph(t *testing.T) {
-	net, err := network.Open("bert-128", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup("tiled-llb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := standing(t, "bert-128", "stcp920", "tiled-llb")
 	r, err := Run(t.Context(), net, chip, 1, recipe, Options{Clusters: "pipeline"})
 	if err != nil {
 		t.Fatal(err)

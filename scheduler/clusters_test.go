@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
@@ -15,18 +14,7 @@ import (
 // Bindings of layers inside groups are decided for all clusters at once, and the sum of what the
 // clusters run has all of them, in whatever order groups come.
 func TestBindingsOfClusters(t *testing.T) {
-	net, err := network.Open("resnet18", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup("cross-layer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := standing(t, "resnet18", "stcp920", "cross-layer")
 	calls := 0
 	recipe = recipe.With("bind", Strategy{Name: "second choice", Decide: func(ctx context.Context, d *Draft) error {
 		calls++

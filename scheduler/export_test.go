@@ -1,11 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -59,4 +62,16 @@ func (r *Result) WithoutHead() *Result {
 	x := *r
 	x.head = nil
 	return &x
+}
+
+// standing opens a built-in network, a built-in machine and a recipe.
+func standing(t *testing.T, name, machine, variant string) (network.Network, *hardware.Spec, Recipe) {
+	t.Helper()
+	net, wrong := network.Open(name, network.Options{})
+	chip, err := hardware.Load(machine)
+	recipe, unknown := Lookup(variant)
+	if err := cmp.Or(wrong, err, unknown); err != nil {
+		t.Fatal(err)
+	}
+	return net, chip, recipe
 }

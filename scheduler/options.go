@@ -97,7 +97,7 @@ type state struct {
 	part   part           // of a cluster that may be used; the zero value: all
 	whole  *hardware.Spec // with the memories that steps are made for; nil: those that decisions see
 	rests  bool           // what is left of a share beside whole chunks has cores and pieces of its own
-	cut    bool           // it is two chunks; see Result.plan
+	cut    bool           // such a rest is two chunks; see Result.plan
 	share  int64          // that clusters have, as many as there is work for; 0: as even ones as can be
 	tiles  *Memory        // what tiles were chosen before; nil: nothing
 	given  *Decisions     // that the recipe need not make; nil: none

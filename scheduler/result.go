@@ -136,8 +136,8 @@ func (r *Result) active() int {
 }
 
 // plan gives each cluster its chunks and what is left of its share; get makes the draft for so many batch elements,
-// which a cluster runs so many times at most. With cut, what is left is two chunks, the first a half, a quarter, ... of
-// the others. idle counts the clusters without work.
+// which a cluster runs so many times at most. cut divides what is left in two: a half, a quarter, ... of a whole chunk,
+// and the rest. idle counts the clusters without work.
 func (r *Result) plan(cut bool, get func(size, times int64) (*Draft, error)) (idle int, err error) {
 	drafts, times := map[int64]*Draft{}, map[int64]int64{}
 	r.sizes = map[*schedule.Schedule]int64{}

@@ -5,25 +5,11 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"testing"
-
-	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model/network"
 )
 
 // In one kernel of many blocks, a move changes an operator alone or with its counterparts in the other blocks.
 func TestPlacesInOneKernel(t *testing.T) {
-	net, err := network.Open("bert-128", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup("tiled-l1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, spec, recipe := standing(t, "bert-128", "stcp920", "tiled-l1")
 	w := NewProblem(net, spec, spec, 4, Options{})
 	r, err := w.ByRecipe(context.Background(), recipe, 1, Options{})
 	if err != nil {

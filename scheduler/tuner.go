@@ -54,7 +54,7 @@ const (
 	fewSteps   = 40
 	fewCores   = 64
 	fewBusiest = 0.9
-	// Of at most oddCores cores numbers above a power of two are tried for any schedule of shares that do not fit all.
+	// oddCores bounds the machines on which shares that do not fit the cores try each number above a power of two.
 	oddCores = 16
 )
 
@@ -250,7 +250,7 @@ func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	return again(cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)))
 }
 
-// promising are the chunks that were tried and are fast, or have something else.
+// promising lists the fastest chunk, and those tried that are nearly as fast or that or accepts.
 func (t *tuner) promising(or func(chunk int64) bool) []int64 {
 	chunks, rate := []int64{t.best.Chunk}, float64(t.batch)/(nearly*float64(t.least)*1e-12)
 	for _, x := range t.tried {
@@ -490,7 +490,7 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 	last := []int64{math.MaxInt64, t.least - 1}[level]
 	for n := bits.Len64(uint64(memory.SizeBytes-1)) - 1; n > 0; n-- {
 		opt, fits := *t.found, level == schedule.LLB && t.best.Schedule.LLBActivationBytes <= 1<<n
-		if fits { // by other tiles, which suit all cores
+		if fits { // the part bounds tiles alone; fewer cores were chosen for other tiles
 			opt = t.opt
 			opt.share = t.found.share
 		}

@@ -189,7 +189,7 @@ func (p *Problem) busiest(cores [4]int64) *busiest {
 
 // tileFloor is a lower bound on all tilings with a division over cores and largest tiles of rows and columns;
 // +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
-// operands pass as often as the better order of the loops has it. What is at a limit or above may be any bound that is.
+// operands pass as often as the better order of the loops has it. It stops at the first bound that reaches the limit.
 func (p *Problem) tileFloor(c *busiest, tm, tn, tk int64, limit float64) float64 {
 	cores, r, m, n, depth, reps, rows, cols := c.cores, c.r, c.m, c.n, c.depth, c.reps, c.rows, c.cols
 	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)

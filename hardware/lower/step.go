@@ -651,7 +651,7 @@ func (l *lowering) product(w, row int64, free []int32) int32 {
 	return c
 }
 
-// matrixCycles are those of a piece of rows with a tile of weights, which most often are like those before.
+// matrixCycles returns the cycles of a piece of rows by a tile of weights. It caches the last: most pieces are alike.
 func (l *lowering) matrixCycles(tile *weightTile, row int64) hardware.Cycles {
 	lp, rows := l.lp, tile.reps
 	if rows < l.total() {

@@ -234,7 +234,8 @@ func TestBatchAndDims(t *testing.T) {
 		{"no batch", []msg{input("x"), y, relu}, Options{Batch: 2},
 			"test.onnx: batch 2: the network has no input with a leading dimension"},
 		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{},
-			`test.onnx: the sizes of these dimensions must be given by --dim NAME=SIZE: "N" (the batch, --batch N), "C", "x.2", "z.0"`},
+			`test.onnx: the sizes of these dimensions must be given by --dim NAME=SIZE: ` +
+				`"N" (the batch, --batch N), "C", "x.2", "z.0"`},
 		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2},
 			`test.onnx: the sizes of these dimensions must be given by --dim NAME=SIZE: "seq"`},
 		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}},

@@ -35,7 +35,7 @@ func NewMemo() *Memo {
 		boxes: map[string][]Regions{}}
 }
 
-// recalled is what is known by a key, or else is found, of at most so many.
+// recalled looks a key up in a cache of at most so many entries; find computes the value of a miss.
 func recalled[T any](m *Memo, all map[string]T, key []byte, most int, find func() T) T {
 	m.mu.Lock()
 	x, ok := all[string(key)]

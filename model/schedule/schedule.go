@@ -149,7 +149,7 @@ type Found struct {
 	index int64
 }
 
-// Found is that of a step.
+// Found returns what the memo knew of a step.
 func (s *Schedule) Found(st *Step) (f Found) {
 	if inst := &s.Instances.Instances[st.Instance]; st.known != nil && inst.boxes != nil {
 		f = Found{st.known, inst.boxes, inst.Index}

@@ -1,4 +1,4 @@
-// Package show is what cells of the notebooks end with: tables as text, figures as pictures. A cell prints or draws,
+// Package show prints tables and draws figures at the ends of the notebooks' cells. A cell prints or draws,
 // not both: the two reach the notebook on different ways, in an order that is left to chance.
 package show
 

@@ -47,12 +47,17 @@ func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 
 func runToyOn(t *testing.T, spec *hardware.Spec, name string, chunk int64) *scheduler.Result {
 	t.Helper()
-	src := harness.OpenNetwork("toy-fig3")
+	return runOn(t, "toy-fig3", spec, 32, name, scheduler.Options{Chunk: chunk})
+}
+
+func runOn(t *testing.T, network string, spec *hardware.Spec, batch int64, name string,
+	opt scheduler.Options) *scheduler.Result {
+	t.Helper()
 	v, err := recipes.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: chunk})
+	r, err := scheduler.Run(context.Background(), harness.OpenNetwork(network), spec, batch, v, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,23 +331,13 @@ func TestSpillsOfPage(t *testing.T) {
 	}
 }
 
-// The page has the parts that it promises, the same bytes every time, and refuses schedules
-// that do not belong together.
 // Of a divided network, the clusters that run something have a timeline each.
 func TestPageOfIdleClusters(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := recipes.Lookup("cross-layer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := scheduler.Run(context.Background(), harness.OpenNetwork("dlrm"), spec, 4, v,
-		scheduler.Options{Clusters: scheduler.OverLayer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := runOn(t, "dlrm", spec, 4, "cross-layer", scheduler.Options{Clusters: scheduler.OverLayer})
 	html, err := Page([]Shown{{Result: r}})
 	if err != nil {
 		t.Fatal(err)
@@ -373,6 +368,8 @@ func TestPageOfIdleClusters(t *testing.T) {
 	}
 }
 
+// The page has the parts that it promises, the same bytes every time, and refuses schedules
+// that do not belong together.
 func TestPage(t *testing.T) {
 	greedy, best := Shown{Result: runToy(t, "tvm", 2)}, Shown{Result: runToy(t, "cross-layer", 8), File: "mine.json"}
 	html, err := Page([]Shown{greedy, best})

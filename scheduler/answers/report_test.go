@@ -37,7 +37,7 @@ func TestLatencies(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := strings.Join(latencies(r), "\n")
-		s := r.Schedule // layers' own bindings are those that run
+		s := r.Schedule // layers run by bindings of their own
 		own := s.LayerBindings[0]
 		cores := own[len(own)-1]
 		cores[0]++

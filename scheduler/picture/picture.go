@@ -29,7 +29,7 @@ func (k *Kernel) Group() *schedule.SubGraph {
 	return k.Schedule.Grouping.Groups[k.Schedule.Instances.Instances[k.Instance].Group]
 }
 
-// Name is that of the instance, such as g1/0.
+// Name returns the name of the kernel's instance, such as g1/0.
 func (k *Kernel) Name() string {
 	return fmt.Sprintf("%s/%d", k.Group().Name, k.Schedule.Instances.Instances[k.Instance].Index)
 }
