@@ -30,12 +30,13 @@ const browserVariable = "DSASCHED_BROWSER"
 // variantOf is the recording of a variant in which span ticks are spread over n
 // commands of a matrix unit and as many loads.
 func variantOf(name string, n, span int, labels []int) map[string]any {
-	var gap, length, label, amount, address []string
+	var gap, length, label, group, amount, address []string
 	each := span / n
 	for i := range n {
 		gap = append(gap, fmt.Sprint(each/2))
 		length = append(length, fmt.Sprint(each-each/2))
 		label = append(label, fmt.Sprint(labels[i%len(labels)]))
+		group = append(group, fmt.Sprint(labels[i%len(labels)]/2))
 		amount = append(amount, fmt.Sprint(1000*(i+1)))
 		address = append(address, fmt.Sprint(i%4*4096))
 	}
@@ -51,17 +52,20 @@ func variantOf(name string, n, span int, labels []int) map[string]any {
 			"llb_peak_bytes": 32768},
 		"queues": []any{
 			map[string]any{"name": "mme", "title": "MME", "commands": n, "gap_ticks": column(gap),
-				"length_ticks": column(length), "operator": column(label), "kind": constant("7"), "amount": column(amount)},
+				"length_ticks": column(length), "operator": column(label), "group": column(group),
+				"kind": constant("7"), "amount": column(amount)},
 			map[string]any{"name": "ddr.load", "title": "DDR → LLB", "commands": n,
-				"gap_ticks": column(append([]string{"0"}, gap[1:]...)), "length_ticks": column(length), "operator": column(label),
+				"gap_ticks": column(append([]string{"0"}, gap[1:]...)), "length_ticks": column(length),
+				"operator": column(label), "group": column(group),
 				"kind": constant("2"), "amount": column(amount)},
 		},
 		"memories": []any{
 			map[string]any{"level": "L1", "title": "L1 of each core", "capacity_bytes": 16384, "buffers": n,
-				"gap_ticks": column(shifted), "length_ticks": constant(fmt.Sprint(each)), "operator": column(label),
+				"gap_ticks": column(shifted), "length_ticks": constant(fmt.Sprint(each)),
+				"operator": column(label), "group": column(group),
 				"address_bytes": column(address), "size_bytes": constant("4096"), "filled_by": constant("2")},
 			map[string]any{"level": "LLB", "title": "LLB of the cluster", "capacity_bytes": 65536, "buffers": 0, "gap_ticks": "",
-				"length_ticks": "", "operator": "", "address_bytes": "", "size_bytes": "", "filled_by": ""},
+				"length_ticks": "", "operator": "", "group": "", "address_bytes": "", "size_bytes": "", "filled_by": ""},
 		},
 	}
 }
@@ -555,9 +559,10 @@ func scheduleExample(t *testing.T, n int) *Schedule {
 	t.Helper()
 	slow, fast := variantOf("slow", n/2, 400*n, []int{0, 0, 1, 1, 2}), variantOf("fast", n/2, 200*n, []int{0, 1, 2})
 	for _, v := range []map[string]any{slow, fast} {
-		v["groups"], v["group_of"] = []string{"g0", "g1"}, "0 0 1 -1 0 1"
+		v["groups"] = []string{"g0", "g1"}
 		v["instances"] = map[string]any{"name": "instances", "title": "instances", "commands": 2, "gap_ticks": "0 10",
-			"length_ticks": fmt.Sprintf("%d %d", 50*n, 50*n), "operator": "4 5", "kind": "0 0", "amount": "0 0", "critical": ""}
+			"length_ticks": fmt.Sprintf("%d %d", 50*n, 50*n), "operator": "4 5",
+			"group": "0 1", "kind": "0 0", "amount": "0 0", "critical": ""}
 		v["queues"].([]any)[0].(map[string]any)["critical"] = "0 1 2"
 	}
 	data, err := json.Marshal(map[string]any{"schema": 1, "tick_ps": 1000,

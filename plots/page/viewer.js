@@ -22,7 +22,7 @@
     }
     const critical = column(q.critical || "");
     for (let i = 1; i < critical.length; i++) critical[i] += critical[i - 1];
-    return { type: "queue", id: q.name, title: q.title, start, end, label: column(q.operator), kind: column(q.kind), amount: column(q.amount), critical };
+    return { type: "queue", id: q.name, title: q.title, start, end, label: column(q.operator), group: column(q.group || ""), kind: column(q.kind), amount: column(q.amount), critical };
   }
   function memoryTrack(m) {
     const gap = column(m.gap_ticks), end = column(m.length_ticks), start = new Float64Array(gap.length);
@@ -33,7 +33,7 @@
       end[i] += at;
     }
     return { type: "memory", id: m.level, short: m.short || (m.level === "L1" ? "L1" : "LLB"), title: m.title, capacity: m.capacity_bytes, start, end, longest,
-      label: column(m.operator), kind: column(m.filled_by), address: column(m.address_bytes), amount: column(m.size_bytes) };
+      label: column(m.operator), group: column(m.group || ""), kind: column(m.filled_by), address: column(m.address_bytes), amount: column(m.size_bytes) };
   }
 
   let recording;
@@ -44,13 +44,11 @@
     if (v.tracks) return v.tracks;
     const queues = v.instances && v.instances.commands ? [v.instances, ...v.queues] : v.queues;
     v.tracks = [...queues.map(queueTrack), ...v.memories.map(memoryTrack)];
-    v.group = column(v.group_of || "");
-    for (const t of v.tracks) t.variant = v;
     return v.tracks;
   }
   // The lanes of the picture, from top to bottom: indexes of variants.
   function lanes() {
-    const second = view.beside === "previous" ? view.variant - 1 : view.beside === "" ? -1 : Number(view.beside);
+    const second = view.beside === "previous" ? variants().slice(0, view.variant).findLastIndex(v => !v.other) : view.beside === "" ? -1 : Number(view.beside);
     return second < 0 || second === view.variant || second >= variants().length ? [view.variant] : [view.variant, second];
   }
   const last = () => Math.max(...lanes().map(i => variants()[i].end_ticks));
@@ -69,7 +67,7 @@
   function describe(at) {
     const v = variants()[at.variant], t = tracks(v)[at.track], i = at.item;
     const kind = v.kinds[t.kind[i]], name = configuration().operators[t.label[i]], d = t.end[i] - t.start[i];
-    const lines = [], group = v.groups && v.groups[v.group[t.label[i]]];
+    const lines = [], group = v.groups && v.groups[t.group[i]];
     if (group && group !== name && t.id !== "instances") lines.push(`group ${group}`);
     if (t.id === "instances") lines.push(`instance ${i + 1} of ${t.start.length}`, `${time(d)}, from ${time(t.start[i])} to ${time(t.end[i])}`);
     else if (t.type === "memory") {
@@ -115,7 +113,7 @@
   }
   // Groups take turns with the colours; the last shade is for what is in none.
   const groupShade = k => shades[k >= 0 ? k % palette.groups.length : shades.length - 1];
-  const shadeAt = (t, i) => view.colour === "group" ? groupShade(t.variant.group[t.label[i]] ?? -1) : shades[view.colour === "kind" ? t.kind[i] : t.label[i]];
+  const shadeAt = (t, i) => view.colour === "group" ? groupShade(t.group[i] ?? -1) : shades[view.colour === "kind" ? t.kind[i] : t.label[i]];
   const colourOf = (t, i) => {
     const s = shadeAt(t, i);
     return view.pinned >= 0 && t.label[i] !== view.pinned ? s.faded : s.plain;
@@ -679,6 +677,7 @@
     const box = $("viewer-variants"), legend = box.firstElementChild;
     if (box.dataset.of !== configuration().name) {
       box.dataset.of = configuration().name;
+      legend.textContent = variants().some(v => v.other) ? "Cluster" : "Schedule";
       box.replaceChildren(legend, ...variants().map((v, i) => {
         const label = document.createElement("label"), input = document.createElement("input");
         input.type = "radio";
@@ -700,9 +699,11 @@
   }
   // compare fills the table of variants.
   function compare() {
+    // The clusters of a schedule are one row.
+    const list = variants().filter(v => !v.other), nameOf = v => v.schedule || v.name;
     const table = $("viewer-table"), unit = configuration().unit;
-    const columns = [["Schedule", v => v.name], ["Chunk", v => v.row.batches_per_cluster], ["Latency (ms)", v => digits(v.row.latency_s * 1e3, 4)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, v.row.throughput_per_s < 1e4 ? 4 : Math.ceil(Math.log10(v.row.throughput_per_s)))], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
-      ["Over the one before (×)", (v, i) => i ? (v.row.throughput_per_s / variants()[i - 1].row.throughput_per_s).toFixed(2) : "–"], ["Kernels", v => v.row.kernels_dynamic], ["Matrix units busy, mean (%)", v => (100 * v.row.mme_busy_share).toFixed(1)],
+    const columns = [["Schedule", nameOf], ["Chunk", v => v.row.batches_per_cluster], ["Latency (ms)", v => digits(v.row.latency_s * 1e3, 4)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, v.row.throughput_per_s < 1e4 ? 4 : Math.ceil(Math.log10(v.row.throughput_per_s)))], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
+      ["Over the one before (×)", (v, i) => i ? (v.row.throughput_per_s / list[i - 1].row.throughput_per_s).toFixed(2) : "–"], ["Kernels", v => v.row.kernels_dynamic], ["Matrix units busy, mean (%)", v => (100 * v.row.mme_busy_share).toFixed(1)],
       ["DDR moved", v => bytes(v.row.moved_bytes.ddr)], ["LLB moved", v => bytes(v.row.moved_bytes.llb)], ["L1 moved", v => bytes(v.row.moved_bytes.l1)], ["L1 peak", v => bytes(v.row.l1_peak_bytes_per_core)], ["LLB peak", v => bytes(v.row.llb_peak_bytes)]];
     const make = (tag, text, number) => {
       const e = document.createElement(tag);
@@ -718,9 +719,9 @@
       return th;
     }));
     table.tHead.replaceChildren(head);
-    table.tBodies[0].replaceChildren(...variants().map((v, i) => {
+    table.tBodies[0].replaceChildren(...list.map((v, i) => {
       const tr = document.createElement("tr");
-      if (i === view.variant) {
+      if (nameOf(v) === nameOf(variants()[view.variant])) {
         tr.className = "shown";
         tr.setAttribute("aria-current", "true");
       }
@@ -730,7 +731,7 @@
   }
   function chooseConfiguration(k) {
     view.configuration = k;
-    view.variant = variants().length - 1;
+    view.variant = variants().findLastIndex(v => !v.other);
     view.row = Math.max(0, tracks(variants()[view.variant]).findIndex(t => t.id !== "instances"));
     view.item = view.pinned = -1;
     $("viewer-find").value = "";

@@ -66,12 +66,10 @@ func Page(list []Shown) ([]byte, error) {
 		r := x.Result
 		explained[i] = explain.New(r, x.Options)
 		overviews[i] = explained[i].Overview()
-		clusters := []int{overviews[i].Cluster}
-		if r.Clusters != scheduler.OverBatch {
-			for k := range min(len(r.Plans), mostClusters) { // the one that ends last is shown first
-				if k != overviews[i].Cluster {
-					clusters = slices.Insert(clusters, len(clusters)-1, k)
-				}
+		var clusters []int
+		for k := range r.Plans {
+			if k == overviews[i].Cluster || r.Clusters != scheduler.OverBatch && k < mostClusters {
+				clusters = append(clusters, k)
 			}
 		}
 		row := harness.RowOf(r, harness.Given, "/s")
@@ -82,13 +80,16 @@ func Page(list []Shown) ([]byte, error) {
 			}
 			rec.Variant.Name, rec.Variant.Description = names[i], cmp.Or(r.By().Text(), r.By().Description)
 			if len(clusters) > 1 {
-				rec.Variant.Name += fmt.Sprintf(", cluster %d", k)
+				rec.Variant.Schedule, rec.Variant.Other = names[i], k != overviews[i].Cluster
+				rec.Variant.Name = fmt.Sprintf("cluster %d", k)
+				if len(list) > 1 {
+					rec.Variant.Name = names[i] + ", " + rec.Variant.Name
+				}
 			}
 			if near := rec.Variant.MergedTicks; near > 0 {
-				p.Preface = append(p.Preface,
-					fmt.Sprintf(
-						"%s has more than %d commands or buffers a cluster: neighbours of one operator that are at most %s apart are drawn as one, and of buffers that live no longer some are left out.",
-						rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
+				p.Preface = append(p.Preface, fmt.Sprintf(
+					"%s has more than %d commands or buffers: gaps of at most %s between commands of one operator are not drawn, nor are all buffers that live no longer.",
+					rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
 			}
 			p.ByGroup = p.ByGroup || len(rec.Variant.Groups) > 1
 			runs = append(runs, rec)
@@ -107,12 +108,12 @@ func Page(list []Shown) ([]byte, error) {
 		p.Sections = append(p.Sections, gains(names, list, explain.Compare(explained[0], explained[1])))
 	}
 	path := page.Section{ID: "path", Title: "Critical path",
-		Text: "Commands of which each starts when the one before it ends, from the start of the batch to its end. To end sooner, one of them must be shorter, or not be waited for."}
+		Text: "The chain of commands that determines the latency: each starts when the one before it ends. The batch ends sooner only if one of them gets shorter or is no longer waited for."}
 	groups := page.Section{ID: "groups", Title: "Groups, and why",
-		Text: "Each group of operators is a kernel; its instances are the pieces that it is split into. A line opens to the reasons."}
+		Text: "Each group of operators is a kernel, split into instances. Click a line for the reasons."}
 	spills := page.Section{ID: "spills", Title: "Spills, and why"}
 	drawn := page.Section{ID: "graph", Title: "Graph",
-		Text: "The network from left to right, then back, row below row; colours are groups. A click shows an operator in the timeline."}
+		Text: "Operators in rows, coloured by group; every second row runs from right to left. Click an operator to find it in the timeline."}
 	for i, x := range list {
 		title := ""
 		if len(list) > 1 {
@@ -164,14 +165,7 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	return append(list,
 		page.Fact{What: "of peak MACs", Value: harness.Percent(row.MMEUtilization), Unit: "%",
 			Words: "the batch is limited by " + r.LimitText()},
-		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: launched(row.KernelsDynamic)})
-}
-
-func launched(kernels int64) string {
-	if kernels == 1 {
-		return "1 kernel launched"
-	}
-	return harness.Count(kernels) + " kernels launched"
+		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: plural(int(row.KernelsDynamic), "kernel") + " launched"})
 }
 
 func duration(seconds float64) string {
@@ -231,7 +225,7 @@ func critical(title string, o *explain.Overview) []page.Part {
 	return []page.Part{
 		{Title: head("by what its commands do"), Text: "Limited by " + o.Limit + ".", Shares: shares(o.PathByKind, 8)},
 		{Title: head("by group"), Shares: shares(groups, 10)},
-		{Title: head("what each unit waited for, in the cluster where it is busiest"), Wide: true, Table: &waits},
+		{Title: head("what each unit waited for"), Wide: true, Table: &waits},
 	}
 }
 
@@ -240,7 +234,7 @@ func gains(names []string, list []Shown, changes []explain.Change) page.Section 
 	before, after := list[0].Result.LatencySeconds(), list[1].Result.LatencySeconds()
 	s := page.Section{ID: "gains", Title: "Where the gain is",
 		Text: fmt.Sprintf(
-			"%s is %s times as fast as %s: %s and %s. What the groups have on both critical paths adds up to the difference.",
+			"%s is %s times as fast as %s: %s and %s. The difference is divided among the groups by their time on the two critical paths.",
 			names[1], harness.Significant(before/after), names[0], duration(after), duration(before))}
 	t := page.Table{Columns: []string{"Group", "From", "To", names[0], names[1], "Gain", "Of"}}
 	const most = 40
@@ -297,7 +291,7 @@ func decisions(names []string, list []Shown) page.Section {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return page.Section{ID: "decisions", Title: "Decisions", Text: "What decided each stage, in their order.",
+	return page.Section{ID: "decisions", Title: "Decisions", Text: "The strategy of each stage, in the order of the pipeline.",
 		Parts: []page.Part{{Wide: true, Table: &t}}}
 }
 
@@ -327,7 +321,7 @@ func groupReasons(e *explain.Explainer, r *scheduler.Result, o *explain.Overview
 		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(onPath[all[b].Name], onPath[all[a].Name]) })
 		chosen = chosen[:mostGroups]
 		slices.Sort(chosen)
-		part.Text = fmt.Sprintf("Of %d groups, the %d with the largest parts of the critical path; explain --group has each.",
+		part.Text = fmt.Sprintf("%d groups; the %d with most time on the critical path are listed ('explain --group NAME' shows any).",
 			len(all), mostGroups)
 	}
 	for _, k := range chosen {
@@ -353,7 +347,7 @@ func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return harness.Count(int64(n)) + " " + thing + "s"
 }
 
 func split(g *explain.Group) string {
@@ -372,7 +366,7 @@ func reasons(g *explain.Group) []string {
 	case g.TooBig:
 		lines = append(lines, "No dimension makes an instance fit the L1; it streams through the LLB.")
 	case g.Dim == "":
-		lines = append(lines, "It fits the L1 whole, or its strategy does not split.")
+		lines = append(lines, "Not split: it fits the L1, or its strategy does not split.")
 	}
 	var sizes []string
 	for _, f := range g.Footprints[max(0, len(g.Footprints)-3):] {
@@ -444,7 +438,7 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 			if p.Spill != nil {
 				lines = append(lines,
 					fmt.Sprintf(
-						"That of %s left when %s ran: %s. Values that were live took %s, at least %s had to pass through, and the capacity is %s.",
+						"%s: spilled when %s ran: %s. Live values took %s, the running layer needs at least %s, the capacity is %s.",
 						p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes),
 						bytesText(p.Spill.CapacityBytes)))
 				break
@@ -459,12 +453,12 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group,
 			Summary: fmt.Sprintf("%s, %s: %s", name, bytesText(v.Bytes), strings.Join(went, ", ")), Lines: lines})
 	}
-	part.Text = "Nothing had to leave a memory."
+	part.Text = "No spills."
 	if n := len(spilled); n > 0 {
-		part.Text = fmt.Sprintf("%s of %s had to leave a memory; one that leaves the LLB, too, is spilled twice: %s.",
+		part.Text = fmt.Sprintf("%s of %s spilled (%s in all: a value that leaves the L1 and then the LLB counts twice).",
 			plural(values, "value"), plural(n, "tensor"), plural(len(s.Spills), "spill"))
 		if n > mostSpills {
-			part.Text += fmt.Sprintf(" The first %d tensors are listed, and explain --tensor has each.", mostSpills)
+			part.Text += fmt.Sprintf(" The first %d tensors are listed ('explain --tensor NAME' shows any).", mostSpills)
 		}
 	}
 	return part, nil

@@ -60,10 +60,12 @@ type Variant struct {
 	Description string      `json:"description"`
 	Row         harness.Row `json:"row"`
 	EndTicks    int64       `json:"end_ticks"`
-	Kinds       []string    `json:"kinds"`  // of commands
-	Groups      []string    `json:"groups"` // names
-	// GroupOf is the group of each of the configuration's Operators, -1: none here.
-	GroupOf string `json:"group_of"`
+	// Schedule is what the clusters of a network that is divided over them are of; all but the one that ends last are
+	// Other, and have no row of their own in the table.
+	Schedule string   `json:"schedule,omitempty"`
+	Other    bool     `json:"other,omitempty"`
+	Kinds    []string `json:"kinds"`  // of commands
+	Groups   []string `json:"groups"` // names
 	// Instances are in the order in which they ran, each from its launch to the next.
 	Instances Queue    `json:"instances"`
 	Queues    []Queue  `json:"queues"`
@@ -83,6 +85,7 @@ type Queue struct {
 	Length string `json:"length_ticks"`
 	Label  string `json:"operator"`
 	Kind   string `json:"kind"`
+	Group  string `json:"group"` // of the kernel that runs it, a number of the variant's Groups
 	// Amount is the work of a command: bytes of a move, multiply-accumulates of a matrix
 	// command, operations of a vector command, else 0.
 	Amount string `json:"amount"`
@@ -102,6 +105,7 @@ type Memory struct {
 	Gap      string `json:"gap_ticks"` // from the beginning of the buffer before
 	Length   string `json:"length_ticks"`
 	Label    string `json:"operator"`
+	Group    string `json:"group"` // of the kernel that fills it
 	Address  string `json:"address_bytes"`
 	Size     string `json:"size_bytes"`
 	Filled   string `json:"filled_by"` // the kind of its first command
@@ -111,7 +115,6 @@ type Memory struct {
 type Recorded struct {
 	Labels  []string `json:"labels"`
 	Layers  []string `json:"layers"` // in the order of the network
-	Group   []int    `json:"group"`  // of each label, -1: none
 	Variant Variant  `json:"variant"`
 }
 
@@ -141,6 +144,7 @@ const MostCommands = 200_000
 type item struct {
 	from, to, amount int64
 	label, kind      int32
+	group            int32
 	critical         bool
 }
 
@@ -148,7 +152,8 @@ type item struct {
 func merge(list []item, near int64) []item {
 	var out []item
 	for _, x := range list {
-		if n := len(out); n > 0 && out[n-1].label == x.label && out[n-1].kind == x.kind && x.from-out[n-1].to <= near {
+		if n := len(out); n > 0 && out[n-1].label == x.label && out[n-1].kind == x.kind &&
+			out[n-1].group == x.group && x.from-out[n-1].to <= near {
 			out[n-1].to, out[n-1].amount = x.to, out[n-1].amount+x.amount
 			out[n-1].critical = out[n-1].critical || x.critical
 			continue
@@ -161,13 +166,14 @@ func merge(list []item, near int64) []item {
 // track writes the columns of a queue.
 func track(name, title string, list []item) Queue {
 	t := Queue{Name: name, Title: title, Commands: len(list)}
-	var gap, length, label, kind, amount, critical numbers
+	var gap, length, label, kind, group, amount, critical numbers
 	last, before := int64(0), 0
 	for i, x := range list {
 		gap.add(x.from - last)
 		length.add(x.to - x.from)
 		label.add(int64(x.label))
 		kind.add(int64(x.kind))
+		group.add(int64(x.group))
 		amount.add(x.amount)
 		if x.critical {
 			critical.add(int64(i - before))
@@ -176,7 +182,7 @@ func track(name, title string, list []item) Queue {
 		last = x.to
 	}
 	t.Gap, t.Length, t.Label, t.Kind = gap.String(), length.String(), label.String(), kind.String()
-	t.Amount, t.Critical = amount.String(), critical.String()
+	t.Amount, t.Critical, t.Group = amount.String(), critical.String(), group.String()
 	return t
 }
 
@@ -191,16 +197,12 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 	for k := range isa.NumKinds {
 		v.Kinds = append(v.Kinds, k.String())
 	}
-	groupOf := map[string]int{}
-	for k, sg := range r.Schedule.Grouping.Groups {
-		v.Groups = append(v.Groups, sg.Name)
-		for _, id := range sg.Ops {
-			groupOf[r.Schedule.Graph.Op(id).Name] = k
-		}
-		for _, l := range r.Schedule.Layers[k] {
-			groupOf[l.Name] = k
-		}
+	groups, _ := picture.Groups(r)
+	for _, g := range groups {
+		v.Groups = append(v.Groups, g.Name)
 	}
+	owner, kernels := picture.Owners(r, cluster)
+	group := func(command int32) int { return kernels[owner[command]].Number }
 	for _, op := range r.Schedule.Graph.Ops {
 		rec.Layers = append(rec.Layers, op.Name)
 	}
@@ -217,7 +219,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 		total++
 		all[c.Queue] = append(all[c.Queue], item{ticks(s.Start[i]), ticks(s.End[i]), c.Bytes + c.MACs + c.VectorOps,
 			// it has one of them
-			c.Label, int32(c.Kind), critical[int32(i)]})
+			c.Label, int32(c.Kind), int32(group(int32(i))), critical[int32(i)]})
 	}
 	// Each round joins neighbours that are twice as far apart; in the end few are left for each label.
 	for near := max(1, v.EndTicks>>14); total > most && near < v.EndTicks; near *= 2 {
@@ -234,7 +236,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 	}
 	rank := func(q Queue) uint { return uint(slices.Index(queues, q.Name)) } // of others, that of -1
 	slices.SortStableFunc(v.Queues, func(a, b Queue) int { return cmp.Compare(rank(a), rank(b)) })
-	rec.instances(r, cluster, groupOf)
+	rec.instances(kernels)
 	near := picture.Nearest(r)
 	for _, m := range []struct {
 		level        isa.Level
@@ -244,7 +246,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 			m.title = "LLB of each cluster"
 		}
 		if p.Capacity[m.level] > 0 {
-			t := memory(r, cluster, m.level, most, &v.MergedTicks)
+			t := memory(r, cluster, m.level, most, group, &v.MergedTicks)
 			t.Short, t.Title = m.short, m.title
 			v.Memories = append(v.Memories, t)
 		}
@@ -253,12 +255,11 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 }
 
 // instances records the kernels by the instances that they run, whose names become labels.
-func (rec *Recorded) instances(r *scheduler.Result, cluster int, groupOf map[string]int) {
+func (rec *Recorded) instances(kernels []picture.Kernel) {
 	number := map[string]int32{}
 	for i, l := range rec.Labels {
 		number[l] = int32(i)
 	}
-	_, kernels := picture.Owners(r, cluster)
 	var list []item
 	last := int64(0)
 	for _, k := range kernels {
@@ -268,27 +269,15 @@ func (rec *Recorded) instances(r *scheduler.Result, cluster int, groupOf map[str
 			label = int32(len(rec.Labels))
 			number[name], rec.Labels = label, append(rec.Labels, name)
 		}
-		groupOf[name] = k.Group().ID
 		from := max(last, ticks(k.FromPs)) // weights of the next kernel may be early
 		last = max(from, ticks(k.ToPs))
-		list = append(list, item{from: from, to: last, label: label, kind: int32(isa.Launch)})
+		list = append(list, item{from: from, to: last, label: label, kind: int32(isa.Launch), group: int32(k.Number)})
 	}
 	rec.Variant.Instances = track("instances", "instances", list)
-	for k, g := range rec.Variant.Groups {
-		if _, ok := groupOf[g]; !ok {
-			groupOf[g] = k // launches have the names of groups
-		}
-	}
-	for _, l := range rec.Labels {
-		group, ok := groupOf[l]
-		if !ok {
-			group = -1
-		}
-		rec.Group = append(rec.Group, group)
-	}
 }
 
-func memory(r *scheduler.Result, cluster int, level isa.Level, most int, merged *int64) Memory {
+func memory(r *scheduler.Result, cluster int, level isa.Level, most int, group func(command int32) int,
+	merged *int64) Memory {
 	type held struct{ from, to, index int64 }
 	var list []held
 	for i := range r.Program.Buffers {
@@ -314,19 +303,20 @@ func memory(r *scheduler.Result, cluster int, level isa.Level, most int, merged 
 			cmp.Compare(a.index, b.index))
 	})
 	m := Memory{Level: level.String(), Capacity: r.Program.Capacity[level], Buffers: len(list)}
-	var gap, length, label, address, size, filled numbers
+	var gap, length, label, groups, address, size, filled numbers
 	last := int64(0)
 	for _, h := range list {
 		b := &buffers[h.index]
 		gap.add(h.from - last)
 		length.add(h.to - h.from)
 		label.add(int64(b.Label))
+		groups.add(int64(group(b.First)))
 		address.add(b.Address)
 		size.add(b.Bytes)
 		filled.add(int64(r.Program.Commands[b.First].Kind))
 		last = h.from
 	}
-	m.Gap, m.Length, m.Label = gap.String(), length.String(), label.String()
+	m.Gap, m.Length, m.Label, m.Group = gap.String(), length.String(), label.String(), groups.String()
 	m.Address, m.Size, m.Filled = address.String(), size.String(), filled.String()
 	return m
 }
@@ -384,18 +374,6 @@ func Join(conf Configuration, runs []Recorded) (Configuration, error) {
 				return conf, err
 			}
 		}
-		group := make([]int, len(conf.Operators))
-		for i := range group {
-			group[i] = -1
-		}
-		for l, k := range r.Group {
-			group[index[r.Labels[l]]] = k
-		}
-		var groups numbers
-		for _, k := range group {
-			groups.add(int64(k))
-		}
-		v.GroupOf = groups.String()
 		conf.Variants = append(conf.Variants, v)
 	}
 	return conf, nil

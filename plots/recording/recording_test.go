@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/recipes"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -198,9 +199,8 @@ func TestRecordingsShareOperators(t *testing.T) {
 	}
 }
 
-// The commands on the critical path are marked, instances stand in their order, and a name
-// has the group of its operator.
-func TestRecordingHasPathAndGroups(t *testing.T) {
+// The commands on the critical path are marked, and instances stand in their order.
+func TestRecordingHasPathAndInstances(t *testing.T) {
 	r := runToy(t, "cross-layer", 8)
 	conf, err := Join(Configuration{}, []Recorded{record(r)})
 	if err != nil {
@@ -238,16 +238,39 @@ func TestRecordingHasPathAndGroups(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("instances %q, want %q", order, want)
 	}
-	group := columnOf(t, v.GroupOf)
-	if len(group) != len(conf.Operators) {
-		t.Fatalf("%d groups of %d names", len(group), len(conf.Operators))
+}
+
+// What is left of a share is grouped on its own: each command is in a group of the chunk that runs it.
+func TestRecordingGroupsARest(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for k, sg := range r.Schedule.Grouping.Groups {
-		for _, id := range sg.Ops {
-			if i := slices.Index(conf.Operators, r.Schedule.Graph.Op(id).Name); i >= 0 && group[i] != int64(k) {
-				t.Errorf("%s is in group %d, want %d", conf.Operators[i], group[i], k)
+	r := runOn(t, "resnet50", spec, 36, "cross-layer", scheduler.Options{Chunk: 8})
+	x := record(r)
+	known := len(r.Schedule.Grouping.Groups)
+	if len(x.Variant.Groups) <= known || !strings.HasSuffix(x.Variant.Groups[known], " of the rest") {
+		t.Fatalf("groups %q, want those of the rest behind %d", x.Variant.Groups, known)
+	}
+	rest := 0
+	for _, q := range x.Variant.Queues {
+		labels, groups := columnOf(t, q.Label), columnOf(t, q.Group)
+		if len(groups) != q.Commands {
+			t.Fatalf("%s: %d groups of %d commands", q.Name, len(groups), q.Commands)
+		}
+		for i, k := range groups {
+			s := r.Schedule
+			if k >= int64(known) {
+				s, k, rest = r.Plans[0][1].Schedule, k-int64(known), rest+1
+			}
+			op := slices.IndexFunc(s.Graph.Ops, func(op *model.Op) bool { return op.Name == x.Labels[labels[i]] })
+			if op >= 0 && !slices.Contains(s.Grouping.Groups[k].Ops, model.OpID(op)) {
+				t.Fatalf("%s: command %d of %s is in group %s", q.Name, i, s.Graph.Ops[op].Name, s.Grouping.Groups[k].Name)
 			}
 		}
+	}
+	if rest == 0 {
+		t.Error("no command is in a group of the rest")
 	}
 }
 
@@ -326,7 +349,7 @@ func TestSpillsOfPage(t *testing.T) {
 	}
 	want := fmt.Sprintf("%d values of ", len(values))
 	if s := string(html); !strings.Contains(s, want) ||
-		!strings.Contains(s, fmt.Sprintf("spilled twice: %d spills.", len(r.Schedule.Spills))) {
+		!strings.Contains(s, fmt.Sprintf("spilled (%d spills in all", len(r.Schedule.Spills))) {
 		t.Errorf("the page has no %q beside %d spills", want, len(r.Schedule.Spills))
 	}
 }
@@ -378,7 +401,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{"toy-fig3 on stcp920, batch 32: schedule tvm beside cross-layer", "Where the gain is",
 		"Critical path", "alg2: Algorithm 2 of the paper",
-		"Merged in round 1", "largest instance takes", "its launch waited for", "Nothing had to leave a memory",
+		"Merged in round 1", "largest instance takes", "its launch waited for", "No spills.",
 		`<svg class="graph"`, "split in 8"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("no %q on the page", want)

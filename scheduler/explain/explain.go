@@ -794,15 +794,15 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		x.Why = "it passes from operator to operator within a layer and is never kept"
 	case g.IsOutput(t.ID):
 		x.Why = "a network output: it ends in the DDR"
-		if slices.ContainsFunc(x.Places, func(p Place) bool { return p.Level != schedule.DDR.String() }) {
+		if slices.ContainsFunc(x.Places, func(p Place) bool { return p.Level != schedule.DDR.Word() }) {
 			x.Why = "a network output: it is stored in the DDR, and stays nearer for the layers that read it"
 		}
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil || p.Level != p.Wanted }):
 		x.Why = "spilled: there was no room at its wanted level"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.LLB.String() }) &&
-		e.r.Outputs == schedule.L1:
+	case e.r.Outputs == schedule.L1 &&
+		slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.LLB.Word() }):
 		x.Why = "declared in the LLB: its readers ask for different bindings to cores"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.L1.String() }):
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.L1.Word() }):
 		x.Why = "the variant keeps outputs there"
 	default:
 		x.Why = "it stays in the L1 from the layer that makes it to the last that reads it"

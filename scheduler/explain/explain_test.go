@@ -253,6 +253,14 @@ func TestEverything(t *testing.T) {
 		if x.Role == model.Activation && len(got.Places) != kept {
 			t.Errorf("%s: %d places, %d values", x.Name, len(got.Places), kept)
 		}
+		if kept == 0 || e.s.Graph.IsOutput(x.ID) {
+			continue
+		}
+		spilled := slices.ContainsFunc(got.Places, func(p Place) bool { return p.Level != p.Wanted })
+		near := !slices.ContainsFunc(got.Places, func(p Place) bool { return p.Level != schedule.L1.Word() })
+		if spilled != strings.HasPrefix(got.Why, "spilled") || near != strings.HasPrefix(got.Why, "it stays in the L1") {
+			t.Errorf("%s: %q for %+v", x.Name, got.Why, got.Places)
+		}
 	}
 	for _, op := range e.s.Graph.Ops[:60] {
 		got, err := e.Op(op.Name)

@@ -19,6 +19,7 @@ const resolution = 2000
 type Kernel struct {
 	Schedule *schedule.Schedule // of the segment that launches it
 	Instance int                // of the schedule
+	Number   int                // of its group in Groups
 	Launch   int32              // command
 	FromPs   int64
 	ToPs     int64
@@ -34,11 +35,45 @@ func (k *Kernel) Name() string {
 	return fmt.Sprintf("%s/%d", k.Group().Name, k.Schedule.Instances.Instances[k.Instance].Index)
 }
 
+// Group is a group for a legend: its name, and its first and last operator.
+type Group struct{ Name, Operators string }
+
+// Groups lists all groups that run: those of the schedule, then those of chunks that are grouped otherwise, such as
+// what is left of a share. from is the number of each schedule's first group.
+func Groups(r *scheduler.Result) (list []Group, from map[*schedule.Schedule]int) {
+	from = map[*schedule.Schedule]int{}
+	all, seen := []*schedule.Schedule{r.Schedule}, []*schedule.Schedule(nil)
+	for _, plan := range r.Plans {
+		for _, seg := range plan {
+			all = append(all, seg.Schedule)
+		}
+	}
+	for _, s := range all {
+		alike := func(a, b *schedule.SubGraph) bool { return slices.Equal(a.Ops, b.Ops) }
+		if i := slices.IndexFunc(seen, func(t *schedule.Schedule) bool {
+			return slices.EqualFunc(s.Grouping.Groups, t.Grouping.Groups, alike)
+		}); i >= 0 {
+			from[s] = from[seen[i]]
+			continue
+		}
+		mark := ""
+		if len(seen) > 0 {
+			mark = " of the rest"
+		}
+		from[s], seen = len(list), append(seen, s)
+		for _, sg := range s.Grouping.Groups {
+			list = append(list, Group{sg.Name + mark, operators(s, sg)})
+		}
+	}
+	return list, from
+}
+
 // Owners gives, for each command of a cluster, the number of its kernel in the list of
 // kernels, and -1 for commands of other clusters. Commands belong to the launch behind
 // which the generator issued them, although loads of weights may run ahead of it.
 func Owners(r *scheduler.Result, cluster int) (owner []int, kernels []Kernel) {
 	owner = make([]int, len(r.Program.Commands))
+	_, from := Groups(r)
 	var launched []Kernel // in the order of launches
 	for _, seg := range r.Plans[cluster] {
 		for range seg.Iterations {
@@ -46,6 +81,7 @@ func Owners(r *scheduler.Result, cluster int) (owner []int, kernels []Kernel) {
 			for i := range seg.Schedule.Steps {
 				if inst := seg.Schedule.Steps[i].Instance; inst != last {
 					launched, last = append(launched, Kernel{Schedule: seg.Schedule, Instance: inst}), inst
+					launched[len(launched)-1].Number = from[seg.Schedule] + seg.Schedule.Instances.Instances[inst].Group
 				}
 			}
 		}
@@ -86,18 +122,6 @@ func Nearest(r *scheduler.Result) string {
 	return isa.L1.String()
 }
 
-// colours names the groups for a legend, if there are no more than colours.
-func colours(s *schedule.Schedule) []string {
-	if len(s.Grouping.Groups) > plots.PaletteSize {
-		return nil
-	}
-	var names []string
-	for _, sg := range s.Grouping.Groups {
-		names = append(names, sg.Name+": "+operators(s, sg))
-	}
-	return names
-}
-
 func operators(s *schedule.Schedule, sg *schedule.SubGraph) string {
 	first := short(s.Graph.Op(sg.Ops[0]).Name)
 	if len(sg.Ops) == 1 {
@@ -124,7 +148,7 @@ func Gantt(r *scheduler.Result) (*plots.Figure, error) {
 	}
 	owner, kernels := Owners(r, Cluster(r))
 	group := func(kernel int) int {
-		return kernels[kernel].Group().ID % plots.PaletteSize
+		return kernels[kernel].Number % plots.PaletteSize
 	}
 	time := func(ps int64) float64 { return float64(ps) / per }
 	t := plots.Timeline{End: time(end),
@@ -194,10 +218,14 @@ func Gantt(r *scheduler.Result) (*plots.Figure, error) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	names := colours(r.Schedule)
+	groups, _ := Groups(r)
 	label := "Time (" + unit + ")"
-	if names == nil {
-		label += "; a colour for each group, in turn"
+	if len(groups) > plots.PaletteSize {
+		groups, label = nil, label+"; a colour for each group, in turn"
+	}
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.Name+": "+g.Operators)
 	}
 	return plots.Gantt(t, label, names)
 }
