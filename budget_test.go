@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_199
+const total = 128_198
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_225
+const core = 100_224
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -46,7 +46,7 @@ var budget = map[string]int{
 	"formulation/issue":               149,
 	"formulation/joint":               1465,
 	"formulation/milp":                897,
-	"formulation/ordering":            2978,
+	"formulation/ordering":            2993,
 	"formulation/solve":               326,
 	"formulation/split":               2081,
 	"formulation/tiling":              2176,
@@ -63,7 +63,7 @@ var budget = map[string]int{
 	"internal/bail":                   41,
 	"internal/certificate":            619,
 	"internal/heap":                   53,
-	"internal/interp":                 532,
+	"internal/interp":                 516,
 	"internal/literature":             412,
 	"internal/safefile":               110,
 	"internal/strict":                 380,

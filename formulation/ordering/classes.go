@@ -113,7 +113,7 @@ const (
 // sizes, in the class of their reader or in their readers, and in how many outputs of each class they read.
 func classes(g *Graph, merge merging) ([]class, []int) {
 	n := len(g.Refs)
-	level := g.Levels()
+	level := g.levels()
 	color := make([]int, n)
 	count := refine(n, color, func(i int, b []byte) []byte {
 		many := len(g.Readers[i]) > 1

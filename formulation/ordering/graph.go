@@ -93,15 +93,19 @@ func (g *Graph) Feasible() error {
 	return worst
 }
 
-// Topological lists the instances so that each comes after those it reads, else by ID.
-func (g *Graph) Topological() []int {
-	level := g.Levels()
-	order := make([]int, len(level))
+// byID lists the instances.
+func (g *Graph) byID() []int {
+	order := make([]int, len(g.Refs))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return level[a] - level[b] })
 	return order
+}
+
+// Topological lists the instances so that each comes after those it reads, else by ID.
+func (g *Graph) Topological() []int {
+	level := g.levels()
+	return slices.SortedStableFunc(slices.Values(g.byID()), func(a, b int) int { return level[a] - level[b] })
 }
 
 // Obey is an order with all that an instance reads before it: the order itself if that is so already.
@@ -124,24 +128,12 @@ func (g *Graph) Obey(order []int) []int {
 	return out
 }
 
-// Levels gives each instance's longest distance from an instance that reads nothing.
-func (g *Graph) Levels() []int {
+// levels gives each instance's longest distance from an instance that reads nothing.
+func (g *Graph) levels() []int {
 	level := make([]int, len(g.Refs))
-	open := make([]int, len(g.Refs))
-	var ready []int
-	for i, reads := range g.Reads {
-		if open[i] = len(reads); open[i] == 0 {
-			ready = append(ready, i)
-		}
-	}
-	for len(ready) > 0 {
-		i := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		for _, c := range g.Readers[i] {
-			level[c] = max(level[c], level[i]+1)
-			if open[c]--; open[c] == 0 {
-				ready = append(ready, c)
-			}
+	for _, i := range g.Obey(g.byID()) {
+		for _, r := range g.Reads[i] {
+			level[i] = max(level[i], level[r]+1)
 		}
 	}
 	return level

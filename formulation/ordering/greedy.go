@@ -46,8 +46,8 @@ func ByRule(p *Problem, rule Rule, objective Objective) (*Result, error) {
 	return Fixed(string(rule), g, order, objective)
 }
 
-// BestRule is the order of least cost that a rule gives, the first of equals; nil if the problem has none.
-func BestRule(g *Graph, objective Objective) ([]int, error) {
+// bestRule is the order of least cost that a rule gives, the first of equals; nil if the problem has none.
+func bestRule(g *Graph, objective Objective) ([]int, error) {
 	var best []int
 	var least int64
 	for _, rule := range Rules() {

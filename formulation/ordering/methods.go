@@ -41,7 +41,7 @@ func Solve(ctx context.Context, p *Problem, objective Objective, method string, 
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	if m.Exact && opts.Start == nil {
-		if opts.Start, err = BestRule(NewGraph(p), objective); err != nil {
+		if opts.Start, err = bestRule(NewGraph(p), objective); err != nil {
 			return nil, err
 		}
 	}

@@ -49,18 +49,22 @@ const (
 // InputError describes a mistake in one field of a file.
 type InputError = strict.InputError
 
+// mistake is a field's error.
+func mistake(field, expected, found string, args ...any) error {
+	return &InputError{Field: field, Found: fmt.Sprintf(found, args...), Expected: expected}
+}
+
+// checkBytes reports a number of bytes out of range.
+func checkBytes(field string, n int64) error {
+	if n < 0 || n > maxBytes {
+		return mistake(field, fmt.Sprintf("bytes from 0 to %d", int64(maxBytes)), "%d", n)
+	}
+	return nil
+}
+
 // Validate reports the first field that breaks the format's rules, as an [*InputError].
 func (p *Problem) Validate() error {
-	bad := func(field, expected, found string, args ...any) error {
-		return &InputError{Field: field, Found: fmt.Sprintf(found, args...), Expected: expected}
-	}
-	bytes := func(field string, n, least int64) error {
-		if n < least || n > maxBytes {
-			return bad(field, fmt.Sprintf("bytes from %d to %d", least, int64(maxBytes)), "%d", n)
-		}
-		return nil
-	}
-	if err := bytes("capacity_bytes", p.CapacityBytes, 0); err != nil {
+	if err := checkBytes("capacity_bytes", p.CapacityBytes); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -68,31 +72,45 @@ func (p *Problem) Validate() error {
 		cost  float64
 	}{{"store_cost_per_byte", p.StoreCostPerByte}, {"load_cost_per_byte", p.LoadCostPerByte}} {
 		if _, ok := decimals(c.cost); !ok || c.cost < 0 {
-			return bad(c.field, fmt.Sprintf("a cost from 0 with at most %d decimals", maxDecimals), "%v", c.cost)
+			return mistake(c.field, fmt.Sprintf("a cost from 0 with at most %d decimals", maxDecimals), "%v", c.cost)
 		}
 	}
+	for _, check := range []func() error{p.checkSubgraphs, p.checkArcs, p.checkCycles} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if most, unit := p.mostCost(), p.unit(); most > maxCost {
+		return mistake("subgraphs", fmt.Sprintf("costs of at most %g in all", maxCost/unit), "up to %g", most/unit)
+	}
+	return nil
+}
+
+func (p *Problem) checkSubgraphs() error {
 	if len(p.Subgraphs) == 0 {
-		return bad("subgraphs", "at least one sub-graph", "none")
+		return mistake("subgraphs", "at least one sub-graph", "none")
 	}
 	total := 0
 	for k, sg := range p.Subgraphs {
 		at := fmt.Sprintf("subgraphs[%d]", k)
 		if sg.Instances < 1 || sg.Instances > maxInstances {
-			return bad(at+".instances", fmt.Sprintf("1 to %d", maxInstances), "%d", sg.Instances)
+			return mistake(at+".instances", fmt.Sprintf("1 to %d", maxInstances), "%d", sg.Instances)
 		}
 		if total += sg.Instances; total > maxInstances {
-			return bad(at+".instances", fmt.Sprintf("at most %d instances in all", maxInstances), "%d", sg.Instances)
+			return mistake(at+".instances", fmt.Sprintf("at most %d instances in all", maxInstances), "%d", sg.Instances)
 		}
-		if err := bytes(at+".output_bytes", sg.OutputBytes, 0); err != nil {
+		if err := checkBytes(at+".output_bytes", sg.OutputBytes); err != nil {
 			return err
 		}
-		if err := bytes(at+".workspace_bytes", sg.WorkspaceBytes, 0); err != nil {
+		if err := checkBytes(at+".workspace_bytes", sg.WorkspaceBytes); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (p *Problem) checkArcs() error {
 	seen, reads := map[[2]int]int{}, 0
-	next := make([][]int, len(p.Subgraphs))
-	indegree := make([]int, len(p.Subgraphs))
 	for a, arc := range p.Arcs {
 		at := fmt.Sprintf("arcs[%d]", a)
 		for _, end := range []struct {
@@ -100,40 +118,48 @@ func (p *Problem) Validate() error {
 			k     int
 		}{{".from", arc.From}, {".to", arc.To}} {
 			if end.k < 0 || end.k >= len(p.Subgraphs) {
-				return bad(at+end.field, fmt.Sprintf("a sub-graph from 0 to %d", len(p.Subgraphs)-1), "%d", end.k)
+				return mistake(at+end.field, fmt.Sprintf("a sub-graph from 0 to %d", len(p.Subgraphs)-1), "%d", end.k)
 			}
 		}
 		if arc.From == arc.To {
-			return bad(at+".to", "another sub-graph than from", "%d", arc.To)
+			return mistake(at+".to", "another sub-graph than from", "%d", arc.To)
 		}
 		pair := [2]int{arc.From, arc.To}
 		if first, dup := seen[pair]; dup {
-			return bad(at, "at most one arc per pair of sub-graphs", "a second arc from %d to %d, after arcs[%d]",
+			return mistake(at, "at most one arc per pair of sub-graphs", "a second arc from %d to %d, after arcs[%d]",
 				arc.From, arc.To, first)
 		}
 		seen[pair] = a
 		from, to := p.Subgraphs[arc.From].Instances, p.Subgraphs[arc.To].Instances
-		if len(arc.Reads) != to {
-			return bad(at+".reads", fmt.Sprintf("%d ranges, one per instance of sub-graph %d", to, arc.To), "%d", len(arc.Reads))
+		if n := len(arc.Reads); n != to {
+			return mistake(at+".reads", fmt.Sprintf("%d ranges, one per instance of sub-graph %d", to, arc.To), "%d", n)
 		}
 		for q, r := range arc.Reads {
 			if r[0] < 0 || r[0] > r[1] || r[1] > from {
-				return bad(fmt.Sprintf("%s.reads[%d]", at, q), fmt.Sprintf("0 <= lo <= hi <= %d", from), "[%d, %d]", r[0], r[1])
+				return mistake(fmt.Sprintf("%s.reads[%d]", at, q), fmt.Sprintf("0 <= lo <= hi <= %d", from), "[%d, %d]",
+					r[0], r[1])
 			}
 			if q > 0 && (r[0] < arc.Reads[q-1][0] || r[1] < arc.Reads[q-1][1]) {
-				return bad(fmt.Sprintf("%s.reads[%d]", at, q), "ends that do not decrease", "[%d, %d] after [%d, %d]",
+				return mistake(fmt.Sprintf("%s.reads[%d]", at, q), "ends that do not decrease", "[%d, %d] after [%d, %d]",
 					r[0], r[1], arc.Reads[q-1][0], arc.Reads[q-1][1])
 			}
 			if reads += r[1] - r[0]; reads > maxReads {
-				return bad(at+".reads", fmt.Sprintf("at most %d reads in all", maxReads), "more")
+				return mistake(at+".reads", fmt.Sprintf("at most %d reads in all", maxReads), "more")
 			}
 		}
-		next[arc.From] = append(next[arc.From], arc.To)
-		indegree[arc.To]++
 	}
-	done := 0
+	return nil
+}
+
+// checkCycles reports an arc on or behind a cycle: sub-graphs that read of none that is left are taken away in turn.
+func (p *Problem) checkCycles() error {
+	next, open := make([][]int, len(p.Subgraphs)), make([]int, len(p.Subgraphs))
+	for _, arc := range p.Arcs {
+		next[arc.From] = append(next[arc.From], arc.To)
+		open[arc.To]++
+	}
 	var ready []int
-	for k, n := range indegree {
+	for k, n := range open {
 		if n == 0 {
 			ready = append(ready, k)
 		}
@@ -141,23 +167,23 @@ func (p *Problem) Validate() error {
 	for len(ready) > 0 {
 		k := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
-		done++
 		for _, to := range next[k] {
-			if indegree[to]--; indegree[to] == 0 {
+			if open[to]--; open[to] == 0 {
 				ready = append(ready, to)
 			}
 		}
 	}
-	if done < len(p.Subgraphs) {
-		for a, arc := range p.Arcs {
-			if indegree[arc.From] > 0 && indegree[arc.To] > 0 {
-				return bad(fmt.Sprintf("arcs[%d]", a), "sub-graphs without a cycle",
-					"an arc on or behind a cycle, from %d to %d", arc.From, arc.To)
-			}
+	for a, arc := range p.Arcs {
+		if open[arc.From] > 0 && open[arc.To] > 0 {
+			return mistake(fmt.Sprintf("arcs[%d]", a), "sub-graphs without a cycle",
+				"an arc on or behind a cycle, from %d to %d", arc.From, arc.To)
 		}
 	}
-	// The most that an order can cost: each output stored once, and loaded for every reader.
-	most := 0.0
+	return nil
+}
+
+// mostCost is the most units that an order can cost: each output stored once, and loaded for every reader.
+func (p *Problem) mostCost() (most float64) {
 	unit := p.unit()
 	for _, sg := range p.Subgraphs {
 		most += float64(sg.Instances) * float64(sg.OutputBytes) * p.StoreCostPerByte * unit
@@ -169,10 +195,7 @@ func (p *Problem) Validate() error {
 		}
 		most += float64(n) * float64(p.Subgraphs[arc.From].OutputBytes) * p.LoadCostPerByte * unit
 	}
-	if most > maxCost {
-		return bad("subgraphs", fmt.Sprintf("costs of at most %g in all", maxCost/unit), "up to %g", most/unit)
-	}
-	return nil
+	return most
 }
 
 // decimals is the number of decimals of c, if they are few.

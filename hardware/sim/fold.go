@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -64,128 +65,127 @@ func foldClusters(p *isa.Program) *fold {
 		}
 		return f
 	}
-	if p.Clusters < 2 {
+	if p.Clusters < 2 ||
+		unlike(p.Clusters, len(p.Commands), func(i int) int32 { return p.Queues[p.Commands[i].Queue].Cluster }) {
 		return f
 	}
-	none := noFold(p)
-	if unlike(p.Clusters, len(p.Commands), func(i int) int32 { return p.Queues[p.Commands[i].Queue].Cluster }) {
-		return none
-	}
-
-	// The commands of each cluster, and the queues by their place among those of their cluster.
-	const nobody = -1
-	f.from, f.to = make([]int32, p.Clusters), make([]int32, p.Clusters)
-	queues := make([]int32, p.Clusters)
-	place := make([]int32, len(p.Queues))
-	for q := range p.Queues {
-		k := p.Queues[q].Cluster
-		place[q] = queues[k]
-		queues[k]++
-	}
-	owner := make([]int32, len(p.Resources)) // the only cluster that uses it
-	for r := range owner {
-		owner[r] = nobody
-	}
-	for k := range f.from {
-		f.from[k] = nobody
-	}
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		k := p.Queues[c.Queue].Cluster
-		switch {
-		case f.from[k] == nobody:
-			f.from[k] = int32(i)
-		case f.to[k] != int32(i):
-			return none
-		}
-		f.to[k] = int32(i) + 1
-		for _, d := range c.Deps {
-			if d < f.from[k] {
-				return none
-			}
-		}
-		for _, u := range c.Uses {
-			switch owner[u.Resource] {
-			case nobody:
-				owner[u.Resource] = k
-			case k:
-			default:
-				f.shared[u.Resource] = true
-			}
-		}
-	}
-	alone := false
-	for r := range f.shared {
-		if owner[r] == nobody {
-			continue
-		}
-		if f.shared[r] && alone {
-			return none
-		}
-		alone = alone || !f.shared[r]
-	}
-
-	here, there := make([]int32, len(p.Resources)), make([]int32, len(p.Resources))
-	isCopy := func(a, b int32) bool {
-		n := f.to[a] - f.from[a]
-		if f.from[b] == nobody || f.to[b]-f.from[b] != n || queues[a] != queues[b] {
-			return false
-		}
-		for r := range here {
-			here[r], there[r] = nobody, nobody
-		}
-		for i := range n {
-			x, y := &p.Commands[f.from[a]+i], &p.Commands[f.from[b]+i]
-			if x.Kind != y.Kind || x.DurationPs != y.DurationPs || place[x.Queue] != place[y.Queue] ||
-				len(x.Deps) != len(y.Deps) || len(x.Uses) != len(y.Uses) {
-				return false
-			}
-			for j, d := range x.Deps {
-				if d-f.from[a] != y.Deps[j]-f.from[b] {
-					return false
-				}
-			}
-			for j, u := range x.Uses {
-				v := y.Uses[j]
-				if u.Bytes != v.Bytes {
-					return false
-				}
-				if f.shared[u.Resource] || f.shared[v.Resource] {
-					if u.Resource != v.Resource {
-						return false
-					}
-					continue
-				}
-				if here[u.Resource] == nobody && there[v.Resource] == nobody {
-					here[u.Resource], there[v.Resource] = v.Resource, u.Resource
-				}
-				if here[u.Resource] != v.Resource || there[v.Resource] != u.Resource ||
-					p.Resources[u.Resource].BytesPerSecond != p.Resources[v.Resource].BytesPerSecond {
-					return false
-				}
-			}
-		}
-		return true
+	c := newComparison(p, f)
+	if !c.stands() {
+		return noFold(p)
 	}
 	var kinds []int32
 	for k := range int32(p.Clusters) {
 		if f.from[k] == nobody {
 			continue
 		}
-		found := false
-		for _, a := range kinds {
-			if isCopy(a, k) {
-				f.as[k] = a
-				f.weight[a]++
-				found = true
-				break
-			}
-		}
-		if !found && len(kinds) < maxKinds {
+		if i := slices.IndexFunc(kinds, func(a int32) bool { return c.alike(a, k) }); i >= 0 {
+			f.as[k] = kinds[i]
+			f.weight[kinds[i]]++
+		} else if len(kinds) < maxKinds {
 			kinds = append(kinds, k)
 		}
 	}
 	return f
+}
+
+// A comparison of clusters looks for copies.
+type comparison struct {
+	*isa.Program
+	*fold
+	queues []int32 // of each cluster
+	place  []int32 // of a queue among those of its cluster
+	// here and there give each resource that only one of two clusters uses the other's that corresponds.
+	here, there []int32
+}
+
+func newComparison(p *isa.Program, f *fold) *comparison {
+	c := &comparison{Program: p, fold: f, queues: make([]int32, p.Clusters), place: make([]int32, len(p.Queues)),
+		here: make([]int32, len(p.Resources)), there: make([]int32, len(p.Resources))}
+	for q := range p.Queues {
+		k := p.Queues[q].Cluster
+		c.place[q] = c.queues[k]
+		c.queues[k]++
+	}
+	f.from, f.to = slices.Repeat([]int32{nobody}, p.Clusters), make([]int32, p.Clusters)
+	return c
+}
+
+// stands finds the commands of each cluster and the shared resources, and reports whether clusters can be compared: the
+// commands of each stand together and depend on each other only, and shared resources come before others.
+func (c *comparison) stands() bool {
+	owner := slices.Repeat([]int32{nobody}, len(c.Resources)) // the only cluster that uses it
+	for i := range c.Commands {
+		x := &c.Commands[i]
+		k := c.Queues[x.Queue].Cluster
+		if c.from[k] == nobody {
+			c.from[k] = int32(i)
+		} else if c.to[k] != int32(i) {
+			return false
+		}
+		c.to[k] = int32(i) + 1
+		if slices.ContainsFunc(x.Deps, func(d int32) bool { return d < c.from[k] }) {
+			return false
+		}
+		for _, u := range x.Uses {
+			if o := &owner[u.Resource]; *o == nobody {
+				*o = k
+			} else if *o != k {
+				c.shared[u.Resource] = true
+			}
+		}
+	}
+	alone := false
+	for r, shared := range c.shared {
+		if owner[r] == nobody {
+			continue
+		}
+		if shared && alone {
+			return false
+		}
+		alone = alone || !shared
+	}
+	return true
+}
+
+// alike reports whether cluster b is a copy of a.
+func (c *comparison) alike(a, b int32) bool {
+	n := c.to[a] - c.from[a]
+	if c.from[b] == nobody || c.to[b]-c.from[b] != n || c.queues[a] != c.queues[b] {
+		return false
+	}
+	for r := range c.here {
+		c.here[r], c.there[r] = nobody, nobody
+	}
+	for i := range n {
+		x, y := &c.Commands[c.from[a]+i], &c.Commands[c.from[b]+i]
+		if x.Kind != y.Kind || x.DurationPs != y.DurationPs || c.place[x.Queue] != c.place[y.Queue] ||
+			len(x.Deps) != len(y.Deps) || len(x.Uses) != len(y.Uses) {
+			return false
+		}
+		for j, d := range x.Deps {
+			if d-c.from[a] != y.Deps[j]-c.from[b] {
+				return false
+			}
+		}
+		for j, u := range x.Uses {
+			if v := y.Uses[j]; u.Bytes != v.Bytes || !c.correspond(u.Resource, v.Resource) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// correspond reports whether one cluster can use resource u as another uses v: both are the same that is shared, or
+// each is its cluster's own, has the same rate, and has corresponded to the other so far.
+func (c *comparison) correspond(u, v int32) bool {
+	if c.shared[u] || c.shared[v] {
+		return u == v
+	}
+	if c.here[u] == nobody && c.there[v] == nobody {
+		c.here[u], c.there[v] = v, u
+	}
+	return c.here[u] == v && c.there[v] == u && c.Resources[u].BytesPerSecond == c.Resources[v].BytesPerSecond
 }
 
 // unlike reports whether no two clusters can be alike by the n commands or buffers that each has, of

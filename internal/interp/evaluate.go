@@ -321,22 +321,6 @@ func unravel(i int64, s model.Shape) []int64 {
 	return at
 }
 
-// source is an element of a constant, the same in all iterations, or of an input.
-func source(seed uint64, t *model.Tensor, cluster, iteration int32, element int64) uint64 {
-	h := mixString(seed, t.Name)
-	if t.Role != model.Constant {
-		h = mix(h, uint64(cluster), uint64(iteration))
-	}
-	if t.Causal {
-		rows, columns := t.Shape[len(t.Shape)-2], t.Shape[len(t.Shape)-1]
-		if row, column := element/columns%rows, element%columns; column > row+columns-rows {
-			return hidden
-		}
-		return 0
-	}
-	return mix(h, uint64(element)) % prime
-}
-
 // Evaluate computes every tensor of a graph, operator by operator, and gives the elements
 // of each, row by row. inputs gives those of constants and inputs of the network.
 func Evaluate(g *model.Graph, inputs func(t *model.Tensor, element int64) uint64) [][]uint64 {
