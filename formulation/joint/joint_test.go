@@ -198,8 +198,8 @@ func verify(t *testing.T, name string, p *Problem, r *Result) {
 
 func TestSearchAgainstBruteForce(t *testing.T) {
 	switches := map[string]SearchOptions{
-		"default": {}, "no alternate": {NoAlternate: true}, "no credit": {NoCredit: true},
-		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoCredit: true, NoSegments: true},
+		"default": {}, "no alternate": {NoAlternate: true},
+		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoSegments: true},
 	}
 	branched, both, spilled := 0, 0, 0
 	for seed := range uint64(240) {

@@ -23,12 +23,14 @@ type SearchOptions struct {
 	MaxStates int
 
 	NoAlternate bool // go without the first, incomplete search
-	NoCredit    bool // leave out the bound (b)
-	NoSegments  bool // leave out the bound (c)
+	NoSegments  bool // leave out the bound (b), and the probing by it
 }
 
 // segmentChoices is the most outputs with a choice of scope in a segment: each of their sets is an order to find.
 const segmentChoices = 8
+
+// idleProbes is how many instances in a row are probed in vain.
+const idleProbes = 16
 
 // A scope that is decided, or not.
 type decision int8
@@ -59,8 +61,7 @@ type searcher struct {
 	p      *Problem
 	opts   SearchOptions
 	graph  *ordering.Graph
-	kept   [][]int   // labels, per instance
-	dear   []float64 // kappa p_i
+	kept   [][]int // labels, per instance
 	orders map[string]*order
 	best   Result
 	start  []int // the order to begin from
@@ -69,7 +70,7 @@ type searcher struct {
 	stop   milp.Stop
 }
 
-// Search alternates between labels and orders, then branches over scopes by the bounds (a) to (c).
+// Search alternates between labels and orders, then branches over scopes by the bounds (a) and (b).
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
 	began := time.Now()
 	if r, err := p.begin("search", &opts.Options); r != nil || err != nil {
@@ -81,10 +82,6 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	s.ctx, cancel = opts.Begin(ctx)
 	defer cancel()
 	s.kept = p.Labels.Prune(s.ctx, true)
-	for i, readers := range s.graph.Readers {
-		units := float64(s.graph.Store[i] + int64(len(readers))*s.graph.Load[i])
-		s.dear = append(s.dear, units/s.graph.Unit*p.SecondsPerCost)
-	}
 	bound, err := s.run()
 	if err != nil {
 		return nil, err
@@ -107,13 +104,16 @@ func (s *searcher) run() (float64, error) {
 	if err := s.alternate(all); err != nil {
 		return 0, err
 	}
-	if !s.opts.NoSegments && s.below(all.bound) {
-		line := s.start
-		if line == nil {
-			line = s.graph.Topological()
-		}
+	line := s.start
+	if line == nil {
+		line = s.graph.Topological()
+	}
+	for decided := true; decided && !s.opts.NoSegments && s.below(all.bound); {
 		var err error
 		if s.pieces, err = s.segments(line, segmentChoices); err != nil {
+			return 0, err
+		}
+		if decided, err = s.probe(all); err != nil {
 			return 0, err
 		}
 	}
@@ -159,62 +159,65 @@ func (s *searcher) run() (float64, error) {
 	return math.Min(done, s.best.Objective), nil
 }
 
+// probe raises the bound of the whole by (b) and takes labels from instances whose scope would make it pass the
+// best answer. It reports whether it has: segments with fewer choices are longer.
+func (s *searcher) probe(all *subset) (decided bool, err error) {
+	choice, _, err := s.raise(all, true, 0)
+	if err != nil || choice == nil {
+		return false, err
+	}
+	scopes, idle := s.p.inLLB(choice), 0
+	for i := 0; i < len(s.kept) && idle < idleProbes && s.below(all.bound); i++ {
+		if !s.choice(i) {
+			continue
+		}
+		idle++
+		all.scopes[i] = map[bool]decision{true: decidedL1, false: decidedLLB}[scopes[i]]
+		r, err := s.label(all, nil, true)
+		if err != nil {
+			return false, err
+		}
+		if all.scopes[i] = undecided; !s.below(r.Bound) {
+			s.kept[i] = slices.DeleteFunc(s.kept[i], func(l int) bool {
+				return (s.p.Labels.Nodes[i].Labels[l].Scope == schedule.LLB) != scopes[i]
+			})
+			decided, idle = true, 0
+		}
+	}
+	return decided, nil
+}
+
 // below reports whether a bound leaves something to find.
 func (s *searcher) below(bound float64) bool {
 	return s.best.Choice == nil || bound < s.best.Objective-tolerance*s.best.Objective
 }
 
+// raise raises the bound of a subset by labels, with the moves in each segment or with others beside them, and takes
+// the answer that shows up.
+func (s *searcher) raise(x *subset, segments bool, beside float64) (choice []int, answer *order, err error) {
+	r, err := s.label(x, nil, segments)
+	if err != nil {
+		return nil, nil, err
+	}
+	if x.bound = math.Max(x.bound, r.Bound+beside); r.Choice != nil {
+		answer, err = s.take(r.Choice)
+	}
+	return r.Choice, answer, err
+}
+
 // explore raises the bound of a subset, takes the answers that show up, and returns
 // the instance to decide next, -1 if all are decided.
 func (s *searcher) explore(x *subset) (int, error) {
-	r, err := s.label(x, nil, false)
+	lowest, err := s.order(s.scopes(x))
 	if err != nil {
 		return 0, err
 	}
-	lowest, err := s.order(s.scopes(x, true))
+	_, answer, err := s.raise(x, false, lowest.bound)
+	if err == nil && s.below(x.bound) && len(s.pieces) > 0 {
+		_, answer, err = s.raise(x, true, 0)
+	}
 	if err != nil {
 		return 0, err
-	}
-	x.bound = math.Max(x.bound, r.Bound+lowest.bound)
-	var answer *order
-	if r.Choice != nil {
-		if answer, err = s.take(r.Choice); err != nil {
-			return 0, err
-		}
-	}
-	if s.below(x.bound) && !s.opts.NoCredit {
-		credit := 0.0
-		for i, d := range x.scopes {
-			if d == undecided && s.choice(i) {
-				credit += s.dear[i]
-			}
-		}
-		r, err := s.label(x, s.dear, false)
-		if err != nil {
-			return 0, err
-		}
-		all, err := s.order(s.scopes(x, false))
-		if err != nil {
-			return 0, err
-		}
-		x.bound = math.Max(x.bound, r.Bound-credit+all.bound)
-		if r.Choice != nil {
-			if _, err := s.take(r.Choice); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if s.below(x.bound) && len(s.pieces) > 0 {
-		r, err := s.label(x, nil, true)
-		if err != nil {
-			return 0, err
-		}
-		x.bound = math.Max(x.bound, r.Bound)
-		if r.Choice != nil {
-			if answer, err = s.take(r.Choice); err != nil {
-				return 0, err
-			}
-		}
 	}
 	// What the order for the last answer spills, and had better be in the LLB; else the largest.
 	next, most, size := -1, 0.0, int64(-1)
@@ -240,17 +243,12 @@ func (s *searcher) choice(i int) bool {
 	return slices.ContainsFunc(s.kept[i], func(l int) bool { return labels[l].Scope != first })
 }
 
-// scopes reports who has scope LLB in a subset if all undecided ones have it, or none.
-func (s *searcher) scopes(x *subset, undecidedLLB bool) []bool {
+// scopes reports who has scope LLB in a subset if all undecided ones have it.
+func (s *searcher) scopes(x *subset) []bool {
 	gb := make([]bool, len(s.kept))
 	for i, d := range x.scopes {
-		switch {
-		case !s.choice(i):
+		if gb[i] = d != decidedL1; !s.choice(i) {
 			gb[i] = s.p.Labels.Nodes[i].Labels[s.kept[i][0]].Scope == schedule.LLB
-		case d == undecided:
-			gb[i] = undecidedLLB
-		default:
-			gb[i] = d == decidedLLB
 		}
 	}
 	return gb

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A segment is a set of instances that the bound (c) looks at by itself.
+// A segment is a set of instances that the bound (b) looks at by itself.
 type segment struct {
 	choices []int // its instances that can have either scope
 	// floor is, for each set of the choices with scope LLB (bit k: choices[k]), what the
@@ -118,7 +118,7 @@ func (s *searcher) fill(t *table) error {
 
 // inL1 is scope L1 for all that can have it.
 func (s *searcher) inL1() []bool {
-	return s.scopes(&subset{scopes: make([]decision, len(s.kept))}, false)
+	return s.scopes(&subset{scopes: slices.Repeat([]decision{decidedL1}, len(s.kept))})
 }
 
 // leastMoves is a bound on the cost of an ordering problem in seconds.
