@@ -61,8 +61,8 @@ func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.
 	return harness.Measure(src, spec, batch, v, opt, unit)
 }
 
-// Page makes one HTML file of a folder of results, which needs nothing beside it. It
-// depends on the files in the folder alone. A folder without any results is an error.
+// Page makes one self-contained HTML file of a folder of results. It depends on the files in the folder alone. A folder
+// without results is an error.
 func Page(out string) ([]byte, *report.Contents, error) { return report.Page(out, Names()) }
 
 // The published throughputs and other figures of the paper.

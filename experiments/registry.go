@@ -107,7 +107,7 @@ func Run(ctx context.Context, names []string, opt Options) error {
 	return runAndReport(ctx, list, opt)
 }
 
-// Select lists the experiments that Run takes; without exact methods those of which something is left.
+// Select lists the experiments that Run takes. Without exact methods, experiments of which nothing is left are omitted.
 func Select(names []string, opt Options) ([]harness.Experiment, error) {
 	var list []harness.Experiment
 	seen := map[string]bool{}

@@ -28,7 +28,7 @@ type Written struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// ResultsIn lists what the experiments that Run takes have in its folder.
+// ResultsIn lists the files that the experiments that Run takes have in its folder.
 func ResultsIn(names []string, opt Options) (*Results, error) {
 	picked, err := Select(names, opt)
 	if err != nil {

@@ -4,8 +4,8 @@
 // # The machine
 //
 // A description is an instance of the abstraction of the GraphTurbo paper (Figure 1): a chip of d clusters of c cores
-// of u compute units over three levels of memory. Each core has a local buffer (L1, "L1"), the cores of a cluster share
-// a global buffer (LLB, "LLB"), and all clusters share the off-chip DDR.
+// of u compute units over three levels of memory. Each core has a local memory (L1), the cores of a cluster share
+// a memory (LLB), and all clusters share the off-chip DDR.
 //
 //	            DDR                     1 for the chip
 //	     ┌───────┴───────┐  ddr_link    1 per cluster

@@ -33,13 +33,13 @@ type Groups struct {
 	Spread [][][]float64
 }
 
-// Series has a value per category; what is not positive is left out, and where there is none, NaN, bars have a cross.
+// Series has a value per category. Values that are not positive are left out; NaN is drawn as a cross.
 type Series struct {
 	Name   string
 	Values []float64
 }
 
-// GroupMark is a value from elsewhere at a bar.
+// GroupMark is a published or measured value beside a bar.
 type GroupMark struct {
 	Category, Series int
 	Value            float64

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Profile is a share of something over time, in blocks.
+// Profile is a share over time, in blocks.
 type Profile struct {
 	Title  string
 	Blocks []ProfileBlock // by time

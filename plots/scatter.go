@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Roofline is points below the roof that memory and units are: arithmetic intensity over that at which
-// the two meet, and the reached rate over the units' peak.
+// Roofline is a set of points below a roofline: arithmetic intensity relative to the ridge point, and the attained rate
+// relative to the units' peak.
 type Roofline struct {
 	Title, XLabel, YLabel string
 	// Diagonal: x and y are the same quantity, and a line says where they agree, in place of the roof.
@@ -22,7 +22,7 @@ type Roofline struct {
 // cloudColours are the colours of series and three more. Clouds beyond them take the colours anew, in other shapes.
 var cloudColours = append(slices.Clone(seriesColours), vermillion, black, color.NRGBA{0x66, 0x3d, 0x99, 0xff})
 
-// Cloud is points of one colour; those that are not positive are left out.
+// Cloud is a set of points of one colour; points that are not positive are left out.
 type Cloud struct {
 	Name string
 	X, Y []float64

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Timeline shows what happened when: rows of bars over a common axis.
+// Timeline is a Gantt chart: rows of bars over a common time axis.
 type Timeline struct {
 	Title string
 	Rows  []TimelineRow // from top to bottom

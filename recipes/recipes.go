@@ -12,7 +12,7 @@ import (
 
 func init() { scheduler.SetTable(table()) }
 
-// Greedy is the name of the recipe that searches and exact decisions are compared with: all of GraphTurbo.
+// Greedy is the baseline of searches and exact decisions: all of GraphTurbo.
 const Greedy = "cross-layer"
 
 // graphTurbo has the picks of the recipe Greedy.
@@ -62,14 +62,14 @@ func Exact() []scheduler.Recipe {
 		row("exact-split", "cross-layer with the groups and factors of least measured time", "split=search"),
 		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
-		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
+		row("exact-memory", "cross-layer with the spills of least traffic", "spill=search"),
 		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
 		all,
 	}
 }
 
-// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which takes trials. Searched one by
-// one, kernels may get slower side by side; then the loops are those of the rules.
+// Searched lists the recipes whose loops inside kernels are searched as by Ansor. Where kernels tuned one by one are
+// slower side by side, the loops of the rules are kept.
 func Searched() []scheduler.Recipe {
 	var list []scheduler.Recipe
 	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
@@ -86,7 +86,7 @@ func named(list []scheduler.Recipe, name string) scheduler.Recipe {
 	return list[slices.IndexFunc(list, func(r scheduler.Recipe) bool { return r.Name == name })]
 }
 
-// Whole is the recipe whose decisions are made together, by the simulator's judgement.
+// Whole is the recipe that searches all decisions together by simulated latency.
 func Whole() scheduler.Recipe {
 	r := named(Table(), Greedy)
 	r.Name, r.Description = "best",
@@ -95,11 +95,11 @@ func Whole() scheduler.Recipe {
 	return r
 }
 
-// Default is the name of the recipe of who names none.
+// Default is the recipe that is used where none is named.
 const Default = "tiled"
 
-// Tiled lists this project's own greedy recipes, the one that takes the fastest of them first: the whole network as a
-// kernel, attention as an operator, and products in tiles at each level of memory.
+// Tiled lists this project's own greedy recipes, first the one that takes the fastest of them: the network as one
+// kernel, attention as one operator, and tiling at each level of memory.
 func Tiled() []scheduler.Recipe {
 	row := func(name, description, picks string) scheduler.Recipe {
 		r := scheduler.Parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep-inputs nest=tiles")
@@ -112,7 +112,7 @@ func Tiled() []scheduler.Recipe {
 	)
 	list := []scheduler.Recipe{
 		row(Default,
-			"the fastest of cross-layer and the other tiled ones, in place or not, on all cores and clusters or on fewer",
+			"the fastest of cross-layer and the other tiled variants, in place or not, on all or fewer cores and clusters",
 			inLLB),
 		row("tiled-llb",
 			"one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
@@ -126,7 +126,7 @@ func Tiled() []scheduler.Recipe {
 		row("tiled-slices",
 			"tiled-l1 with feed-forwards in slices, where hidden columns fit neither the L1s nor the LLB; sums in place",
 			sliced+"spill=overwrite"),
-		row("tiled-moved", "tiled-slices where what is moved fastest leaves, and weights pass all of their room in the L1s",
+		row("tiled-moved", "tiled-slices; values cheapest to move are spilled first, no weights kept in the L1s",
 			sliced+"spill=least-moved buffer=pass"),
 		row("tiled-twelfth", "tiled-slices with a twelfth of the L1s for weights, and the rest for values",
 			sliced+"spill=overwrite buffer=twelfth"),
@@ -142,7 +142,7 @@ func Tiled() []scheduler.Recipe {
 	return list
 }
 
-// Unfused is the baseline without fusion, with the nests of the default: what that gains is fusion's.
+// Unfused is the baseline without fusion, with the default's nests, so that the difference is the gain of fusion.
 func Unfused() scheduler.Recipe {
 	r := named(Tiled(), "tiled-llb").Picking(scheduler.Pick{Stage: "group", Strategy: "none"}).
 		Picking(scheduler.Pick{Stage: "rewrite", Strategy: "as-is"})
@@ -163,8 +163,8 @@ var own struct {
 	strategies map[string][]scheduler.Strategy // by stage
 }
 
-// Add makes a caller's own recipes known by their names, and their own strategies in the rows of their stages.
-// Commands, comparisons and searches take them as they take the built-in ones. It must run before them.
+// Add registers a caller's own recipes and the own strategies in them, under their names, for all commands, comparisons
+// and searches. It must be called before any of these.
 func Add(list ...scheduler.Recipe) error {
 	for _, r := range list {
 		if _, err := Lookup(r.Name); err == nil || r.Name == "" {
@@ -195,7 +195,7 @@ func Known() []scheduler.Recipe {
 	return append(append(All(), Unfused()), append(Searched(), Whole())...)
 }
 
-// Added reports whether a strategy of a stage came by [Add].
+// Added reports whether a strategy of a stage was registered by Add.
 func Added(stage, strategy string) bool {
 	return slices.ContainsFunc(own.strategies[stage], func(s scheduler.Strategy) bool { return s.Name == strategy })
 }

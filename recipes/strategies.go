@@ -72,5 +72,5 @@ func strategies() map[string][]scheduler.Strategy {
 // searchNests decides for strategy ansor; nil: it is not part of the program.
 var searchNests func(context.Context, *scheduler.Draft) error
 
-// SetNestSearch sets what decides for strategy ansor of row nest. Package systems calls it.
+// SetNestSearch sets the function of strategy ansor of row nest. Package systems calls it.
 func SetNestSearch(decide func(context.Context, *scheduler.Draft) error) { searchNests = decide }

@@ -152,7 +152,7 @@ func (x spreading) pinned(list Groups) spreading {
 	return x
 }
 
-// Pin makes the bindings of instances those of their groups, in decisions that nobody else has.
+// Pin makes the bindings of instances those of their groups. It changes the receiver, which must not be shared.
 func (p *Decisions) Pin() { p.amend(of[spreading](p).pinned(p.Groups())) }
 
 func (x spreading) extend(e *extension) Decision {
@@ -339,7 +339,7 @@ func measureJoins(s *schedule.Schedule) {
 	}
 }
 
-// BindLayers gives layers bindings of their own, by anchor; nil: they have them.
+// BindLayers gives layers bindings of their own, by anchor; nil: they have them already.
 func (a *Site) BindLayers(own map[model.OpID]schedule.Binding) *Decisions {
 	x, changed := of[spreading](a.Decisions), false
 	x.layerBindings = cloned(x.layerBindings)

@@ -11,8 +11,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Decisions are all that the schedule of a chunk follows from: a value for each row of [Stages]. They are immutable:
-// Decisions that differ in one value share the others.
+// Decisions determine the schedule of a chunk: a value for each row of Stages. They are immutable: Decisions that
+// differ in one value share the others.
 type Decisions struct {
 	Recipe  Recipe // decides where there is no value
 	InPlace bool
@@ -72,7 +72,7 @@ func (p *Decisions) replace(stage string, x Decision) *Decisions {
 	return &q
 }
 
-// With returns the decisions with other groups. Values of later rows keep what still makes sense.
+// With returns the decisions with other groups. Values of later rows are kept as far as they are valid.
 func (p *Decisions) With(list Groups) *Decisions { return p.with(list) }
 
 // amend sets the value of a row in decisions that nobody else has.
@@ -114,7 +114,7 @@ func (p *Decisions) Regrouped(list Groups) *Decisions {
 // Ordered returns the decisions with the order of a strategy.
 func (p *Decisions) Ordered(by Strategy) *Decisions { return p.with(sequence{strategy: by}) }
 
-// Inheriting gives the groups that other decisions do not have what the schedule of those has for their operators.
+// Inheriting gives each group that others do not have the values that the schedule s of others has for its operators.
 func (p *Decisions) Inheriting(s *schedule.Schedule, others *Decisions) *Decisions {
 	old := map[piece]bool{}
 	for _, x := range others.Groups() {
@@ -131,8 +131,8 @@ func (p *Decisions) Inheriting(s *schedule.Schedule, others *Decisions) *Decisio
 	return &q
 }
 
-// ExtendTo returns the decisions for a whole network, of which p are those for its head, with what p decides for all
-// that repeats the head. Group i of the network repeats group from[i] of the head.
+// ExtendTo extends decisions for the head of a network to the whole network. Group i of the network repeats group
+// from[i] of the head.
 func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Decisions {
 	head, all := p.Groups(), whole.Groups()
 	e := &extension{}
@@ -156,9 +156,9 @@ func (p *Decisions) ExtendTo(whole *Decisions, g *model.Graph, from []int) *Deci
 	return &q
 }
 
-// Copied returns the decisions with those for the first operator of each pair made for the second one, too: layers,
-// kinds and bindings of cores, results that go to the LLB, and nests of layers. Groups, the order and what is decided
-// for single instances stay.
+// Copied returns the decisions with those for the first operator of each pair applied to the second one, too: layers,
+// kinds and bindings of cores, results sent to the LLB, and nests of layers. Groups, the order and decisions for single
+// instances stay.
 func (p *Decisions) Copied(g *model.Graph, pairs [][2]model.OpID) *Decisions {
 	e := &extension{same: true}
 	source := map[model.OpID]model.OpID{}
@@ -207,7 +207,7 @@ func (p *Decisions) By(r Recipe) *Decisions {
 	return &q
 }
 
-// Taking returns the decisions with the value that others have for a row. For other groups, what it can be for them.
+// Taking returns the decisions with another's value for a row, as far as it is valid for these groups.
 func (p *Decisions) Taking(stage string, from *Decisions) *Decisions {
 	x := from.value(stage)
 	if v, ok := x.(follower); ok && !p.Groups().same(from.Groups()) {
@@ -225,7 +225,7 @@ func (p *Decisions) Tiled() bool {
 	return decided && x.tiles || !decided && p.Recipe.Strategy("nest").Tiles
 }
 
-// Name is one that no other decisions have, among those for a chunk of a search.
+// Name is a hash that identifies the decisions among those for a chunk of a search.
 func (p *Decisions) Name() [sha256.Size]byte {
 	b := make(Key, 0, 1<<12)
 	for i, v := range p.Values {

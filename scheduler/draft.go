@@ -40,10 +40,10 @@ type Draft struct {
 	exact int      // the number of its stages that the recipe decides exactly
 }
 
-// Tell passes on a note for who reads the result.
+// Tell adds a note to the result.
 func (d *Draft) Tell(note string) { d.state.tell(note) }
 
-// Solve keeps what an exact strategy says of its answer to a stage.
+// Solve records the summary of an exact strategy's answer to a stage.
 func (d *Draft) Solve(stage string, answer Solved) {
 	// A method that is complete within its budget says its gap in the answer.
 	if (answer.Status == milp.Feasible || answer.Status == milp.Limit) && answer.Stop != milp.Complete {

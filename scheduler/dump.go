@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Dump writes what a stage has decided for a chunk as text, a line for each thing that it decides.
+// Dump writes a stage's decision for a chunk as text, one line for each item.
 func (r *Result) Dump(stage string) (string, error) {
 	st, err := r.Recipe.stage(stage)
 	if err != nil {

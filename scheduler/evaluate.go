@@ -46,7 +46,7 @@ func (p *Decisions) prepare(ctx context.Context, w *Problem, opt run) (*Result, 
 	})
 }
 
-// Form is the strategy of row rewrite that is decided, or else the recipe's.
+// Form is the form of the graph: the strategy of row rewrite that is decided, or else the recipe's.
 func (p *Decisions) Form() string {
 	if x, decided := p.value(rewrite.Name).(plain[string]); decided {
 		return x.value
@@ -91,9 +91,9 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 	return made, made.describe(idle)
 }
 
-// Fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked. limit, if not nil, is
-// asked before a simulation for the most picoseconds, 0 for no limit. A schedule that takes more is given up. If all
-// are, the result is nil, and the outline's time math.MaxInt64.
+// Fastest makes the fastest schedule of a chunk by a recipe; those of exact recipes are checked. limit, if not nil, is
+// called before each simulation and returns the picoseconds after which a schedule is given up, 0 for no limit. If all
+// are given up, the result is nil and the outline's time math.MaxInt64.
 func (w *Problem) Fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64, limit func() int64) (*Result,
 	Outline, error) {
 	outlines := map[*Result]Outline{}
@@ -158,7 +158,7 @@ func (w *Problem) ByDecisions(ctx context.Context, p *Decisions, opt Options) (*
 	return p.prepare(ctx, w, run{Options: opt})
 }
 
-// An Outline holds the simulator's figures of a result.
+// An Outline has the main figures of a simulated program.
 type Outline struct {
 	Ps int64 // math.MaxInt64: more than the limit
 	// joules is its energy; 0: the machine's description has no figures. score is the value that the search compares.
@@ -187,7 +187,7 @@ func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outl
 	return o, done, err
 }
 
-// Outline is outlineIn, without the program.
+// Outline simulates a schedule until limit picoseconds; 0: no limit.
 func (w *Problem) Outline(ctx context.Context, r *Result, limit int64) (Outline, error) {
 	o, done, err := w.outlineIn(ctx, r, limit)
 	defer done()
@@ -195,8 +195,8 @@ func (w *Problem) Outline(ctx context.Context, r *Result, limit int64) (Outline,
 	return o, err
 }
 
-// Floor is about what a chunk takes at least, in picoseconds: all products at the peak rate, or all weights, which come
-// anew for each chunk as far as a cluster cannot hold them. It says where to search and proves nothing.
+// Floor estimates the least time of a chunk in picoseconds: all products at the peak rate, or all loads of weights that
+// a cluster cannot hold. It guides the search and is not a proven bound.
 func (w *Problem) Floor(chunk int64) (float64, error) {
 	g, err := w.Graph(chunk)
 	if err != nil {
@@ -241,7 +241,7 @@ func productSeconds(g *model.Graph, ops []model.OpID, m *cost.Model) float64 {
 	return macs * float64(m.Spec().Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
 }
 
-// An Outcome holds the simulator's figures of decisions.
+// An Outcome is the simulator's result for decisions.
 type Outcome struct {
 	Outline
 	Err error
@@ -252,8 +252,7 @@ type Outcome struct {
 	Schedule *schedule.Schedule
 }
 
-// Decided makes the schedule of decisions without checks: those are for the answer. Schedules of the same name are
-// lowered to the same commands.
+// Decided makes the schedule of decisions without checks. Schedules of the same name are lowered to the same commands.
 func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [sha256.Size]byte, err error) {
 	opt := w.opt
 	opt.InPlace, opt.Uneven, opt.unchecked = p.InPlace, p.Uneven, true
@@ -263,7 +262,7 @@ func (w *Problem) Decided(ctx context.Context, p *Decisions) (r *Result, name [s
 	return r, r.commands(), nil
 }
 
-// Evaluate makes and simulates a schedule.
+// Evaluate makes the schedule of decisions and simulates it until limit picoseconds; 0: no limit.
 func (w *Problem) Evaluate(ctx context.Context, p *Decisions, limit int64) Outcome {
 	r, _, err := w.Decided(ctx, p)
 	if err != nil {

@@ -56,7 +56,7 @@ type Checked struct {
 	Notes      []string                 `json:"notes"`
 }
 
-// Check holds the schedule against the rules, those of its loop nests by lowering it.
+// Check checks the schedule against the rules; its loop nests are checked by lowering them.
 func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	machine, err := MachineOf(o.File, o.Spec)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *Opened) Check(ctx context.Context) (*Checked, error) {
 	return c, ctx.Err()
 }
 
-// Restore simulates the schedule, and says what the file says of its origin.
+// Restore simulates the schedule and returns its origin as recorded in the file.
 func (o *Opened) Restore(ctx context.Context) (schedulefile.Origin, *Result, error) {
 	origin := schedulefile.Origin{}
 	if o.File.Origin != nil {

@@ -16,10 +16,10 @@ var rewrite = Setting[string]{Name: "rewrite", Description: "which graph of the 
 	writes: "`Graph`, before all else",
 	Choices: []Choice[string]{
 		{"as-is", "the network's own", asIs},
-		{"norms", "parts where that has group normalisations in passes, else as-is", "norms"},
-		{"attention", "with each attention as one operator", "attention"},
-		{"parts", "attention, with running sums in parts and group normalisations in passes where cores gain by it", parts},
-		{"sliced", "parts, with hidden columns of feed-forwards in slices where they fit neither the L1s nor the LLB",
+		{"norms", "parts, if the network has group normalisations that parts splits; else as-is", "norms"},
+		{"attention", "each attention as one operator", "attention"},
+		{"parts", "attention; running sums in parts, group normalisations in passes where more cores then work", parts},
+		{"sliced", "parts; feed-forwards cut into slices of hidden columns that fit neither the L1s nor the LLB",
 			"sliced"},
 	},
 	Apply: func(d *Draft, form string) error {
@@ -46,7 +46,7 @@ func rewriteStage() Stage {
 	return st
 }
 
-// Rewrite makes the draft one of its graph in a form, a strategy of row rewrite.
+// Rewrite replaces the draft's graph by one of its forms, a strategy of row rewrite.
 func (d *Draft) Rewrite(form string) error {
 	return plain[string]{&rewrite, form}.Apply(context.Background(), d)
 }
@@ -113,8 +113,8 @@ func (m *Memory) rewritten(x graphForm) (made *model.Graph, err error) {
 	return made, err
 }
 
-// SlicesOf is the number of slices that each feed-forward is cut into; nil: none is. Those are cut for which it pays. A
-// slice of the rows that run at a time fits the L1s.
+// SlicesOf is the number of slices into which each feed-forward is cut; nil: none is. A feed-forward is cut where that
+// saves loads, so that a slice of the rows that run at a time fits the L1s.
 func SlicesOf(g *model.Graph, spec *hardware.Spec) (parts []int64) {
 	cut := false
 	for _, f := range simplify.FeedForwards(g) {

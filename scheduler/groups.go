@@ -109,9 +109,8 @@ func keepGroups(to, from *schedule.Schedule) {
 	to.Grouping, to.Layers = &groups, from.Layers
 }
 
-// Idle reports whether a recipe has nothing that others have not: its groups are the same, or it takes room from
-// weights, and these have a memory of their own, or values had better be in an LLB. The one whose weights pass all of
-// their room has a rule for spills of its own, too.
+// Idle reports whether a recipe adds nothing to the others on this network and machine: its groups are the same, or its
+// room for weights makes no difference.
 func (r Recipe) Idle(g *model.Graph, spec *hardware.Spec) bool {
 	switch buffer.named(r.Pick(buffer.Name)) {
 	case schedule.WeightsPass:

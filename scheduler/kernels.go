@@ -13,8 +13,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Kernel is a layer with a product or an attention that a schedule runs, alone: its operands are where the schedule has
-// them, all clusters run it at a time, and nothing else does.
+// Kernel is a layer with a product or an attention, simulated alone: its operands are where the schedule has them, and
+// all clusters run it at the same time.
 type Kernel struct {
 	Layer  string `json:"layer"`
 	Step   int    `json:"step"`  // the first that runs it

@@ -44,7 +44,7 @@ func (x kindsOf) extend(e *extension) Decision {
 	return kindsOf(extended(x, e.ops))
 }
 
-// LayerSeconds is about what cores of a kind take for boxes of a layer's results.
+// LayerSeconds estimates the time in seconds in which cores of a kind compute boxes of a layer's results.
 func (d *Draft) LayerSeconds(layer *schedule.Layer, made schedule.Regions, m *cost.Model) float64 {
 	g, spec := d.Graph, m.Spec()
 	at := slices.IndexFunc(layer.Outputs, func(t model.TensorID) bool { return made[t].Elements() > 0 })
@@ -134,8 +134,8 @@ func (x kindsOf) Apply(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// KindSeconds is what cores of each kind take for a layer, in all instances of its group; infinite where they can't
-// run it. An error says that none can.
+// KindSeconds is the time in seconds of a layer, over all instances of its group, on cores of each kind; infinite for
+// kinds that can't run it. It is an error if none can.
 func (d *Draft) KindSeconds(group, layer int) ([]float64, error) {
 	l, kinds := &d.Layers[group][layer], d.Spec.Kinds()
 	factor := d.Grouping.Groups[group].Factor()

@@ -28,7 +28,7 @@ type Use struct {
 	alone int64 // picoseconds if everything else is free
 }
 
-// Uses lists the units that ran anything, then the bandwidths that bytes took, each name once.
+// Uses lists the busy units, then the bandwidths in use, each name once.
 func (r *Result) Uses() (list []Use) {
 	add := func(u Use, ps float64) {
 		u.Seconds, u.Share = ps*1e-12, ps/float64(max(1, r.Sim.TotalPs))
@@ -69,7 +69,7 @@ func (r *Result) Limit() (name string, share float64) {
 	return name, share
 }
 
-// LimitText says in a few words what keeps the program from being faster: see [Result.Limit].
+// LimitText names the limit in words; see Result.Limit.
 func (r *Result) LimitText() string {
 	switch what, share := r.Limit(); what {
 	case limitNothing:

@@ -77,7 +77,7 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// FitAttentions gives attentions without a nest tiles for the room that there is.
+// FitAttentions gives each attention without a nest the best tiles for the L1 room left at its step.
 func (d *Draft) FitAttentions() {
 	for i := range d.Steps {
 		if st := &d.Steps[i]; st.Attending != nil && st.Nest == nil {
@@ -151,14 +151,14 @@ func (x loops) extend(e *extension) Decision {
 	return x
 }
 
-// TryNest lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
+// TryNest sets the nest of a step and reports whether memories and loops allow it. Equal kernels may differ in this,
+// since different values stay in their memories.
 func (d *Draft) TryNest(i int, n *schedule.Nest) bool {
 	_, err := d.try(i, n, false)
 	return err == nil
 }
 
-// TryAlone is TryNest for a look at step i alone: the reads of later steps stay as they are. It returns a function
-// that takes the nest back.
+// TryAlone is TryNest for judging step i alone: reads of later steps stay as they are. undo restores the nest.
 func (d *Draft) TryAlone(i int, n *schedule.Nest) (undo func(), err error) { return d.try(i, n, true) }
 
 func (d *Draft) try(i int, n *schedule.Nest, alone bool) (undo func(), err error) {
@@ -198,7 +198,7 @@ func (d *Draft) saveStep(i int, alone bool) (restore func()) {
 	}
 }
 
-// Nest gives the layer of a step a nest, or all that do the same.
+// Nest gives the layer of a step a nest, or all equal layers.
 func (a *Site) Nest(step int, n *schedule.Nest) *Decisions {
 	x, s := of[loops](a.Decisions), a.Schedule
 	x.own, x.made = cloned(x.own), nil

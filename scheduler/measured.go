@@ -16,8 +16,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Rehearsal simulates what comes of a stage's decisions while the stage decides: greedy rules decide the stages
-// behind it, and a cluster's chunks follow each other.
+// A Rehearsal simulates the outcome of a stage's decisions while the stage decides: greedy rules decide the later
+// stages, and a cluster's chunks follow each other.
 type Rehearsal struct {
 	after string
 	rest  Recipe
@@ -33,7 +33,7 @@ type Rehearsal struct {
 // mostChunks is the number of chunks that a rehearsal runs in a row, at most: later ones take as long as the last.
 const mostChunks = 4
 
-// Rehearse is for decisions of a stage on a draft.
+// Rehearse returns a rehearsal of a stage's decisions on this draft.
 func (d *Draft) Rehearse(stage string) *Rehearsal {
 	x := &Rehearsal{after: stage, rest: d.rest, again: d.again, busy: d.Spec.Clusters,
 		Times: int(max(1, min(d.state.times, mostChunks)))}
@@ -51,14 +51,14 @@ func (d *Draft) Rehearse(stage string) *Rehearsal {
 	return x
 }
 
-// Draft goes on from a schedule that has what the stage decides.
+// Draft continues a schedule that has the stage's decisions.
 func (x *Rehearsal) Draft(ctx context.Context, s *schedule.Schedule) (*Draft, error) {
 	opt := x.opt
 	opt.memo = x.Memo
 	return x.again(ctx, s, x.after, x.rest, opt)
 }
 
-// Simulate is the outcome of [Rehearsal.Draft], without a schedule, from an earlier call if its decisions are the same.
+// Simulate is the outcome of Rehearsal.Draft without its schedule. Equal decisions are simulated once.
 func (x *Rehearsal) Simulate(ctx context.Context, s *schedule.Schedule) Outcome {
 	key, ok := x.key(s)
 	if known, there := x.opt.tiles.rehearsed.Load(key); ok && there {
@@ -148,9 +148,9 @@ func (x *Rehearsal) time(ctx context.Context, d *Draft) Outcome {
 	return o
 }
 
-// Judged says what the simulator makes of a stage's exact answer, of others nearly as good by its objective or seen on
-// the way, and of the greedy decision, in seconds of some chunks, if greedy rules decide all behind. The fastest is
-// kept; of equals the exact one, then one of the others.
+// Judged is the simulator's comparison of a stage's exact answer, of near-optimal ones and of the greedy decision, in
+// seconds of some chunks, with greedy rules for all later stages. The fastest is kept; of equal ones the exact answer
+// first, then one of the others.
 type Judged struct {
 	Own    float64 `json:"own_simulated_s"` // before the choice; 0: it can't be simulated
 	Others int     `json:"others"`
@@ -284,29 +284,29 @@ func (r *rival) beats(d *Draft, ps int64, paths int) bool {
 // fewPaths is the number of paths that a split by measured prices simulates where a search goes on from it.
 const fewPaths = 32
 
-// Beaten reports whether a chunk of another size is so much faster than one that takes ps picoseconds that this one is
-// given up.
+// Beaten reports whether this chunk size is given up, since another is much faster than ps picoseconds per chunk of
+// this one.
 func (d *Draft) Beaten(ps int64, paths int) bool { return d.state.rival.beats(d, ps, paths) }
 
-// Paths is the number of groupings that a measured split may simulate; 0: as many as it likes.
+// Paths is the number of groupings that a measured split may simulate; 0: no limit.
 func (d *Draft) Paths() int { return d.state.paths }
 
-// Times is how often a cluster runs the chunk, at most; 0: not known.
+// Times is how often a cluster runs the chunk, at most; 0: unknown.
 func (d *Draft) Times() int64 { return d.state.times }
 
 // ExactStages is the number of stages that the recipe decides exactly.
 func (d *Draft) ExactStages() int { return d.exact }
 
-// Exactly is a rehearsal whose stages behind are decided exactly, too, where the recipe does so.
+// Exactly returns the rehearsal with later stages decided exactly where the recipe does so.
 func (d *Draft) Exactly(x Rehearsal) Rehearsal {
 	x.rest, x.rest.Fallback = d.later, nil
 	return x
 }
 
-// ProductSeconds is the time of a cluster for products of operators at the peak rate.
+// ProductSeconds is the time in seconds of the products of operators on a cluster at the peak rate.
 func (d *Draft) ProductSeconds(ops []model.OpID) float64 { return productSeconds(d.Graph, ops, d.Cost) }
 
-// Also adds answers that are nearly as good as that of the exact strategy at work, for the simulator to choose from.
+// Also adds answers nearly as good as that of the running exact strategy, from which the simulator may choose.
 func (d *Draft) Also(others ...*schedule.Schedule) {
 	d.alternatives = append(d.alternatives, others...)
 }
@@ -324,7 +324,8 @@ type exploredKey struct {
 // Share keeps what strategies explore for later calls that get the same options.
 func (o *Options) Share() { o.explored = &sync.Map{} }
 
-// Explored is what a strategy explores by rehearsals upon groups of a name, from an earlier call if options are shared.
+// Explored returns what explore finds by rehearsals for groups of a name. With shared options (Options.Share) a
+// repeated call returns the earlier result.
 func (d *Draft) Explored(x *Rehearsal, groups string, explore func() (any, error)) (e any, err error) {
 	own := len(d.rest.own) // its key does not say all of these, but has the groups
 	if d.Options.explored == nil || d.exact == 0 || own > 1 || own == 1 && d.rest.own["group"].Decide == nil ||

@@ -191,8 +191,8 @@ func CheckInput(net network.Network, machine *hardware.Spec, batch int64) error 
 	return nil
 }
 
-// TooLarge reports whether an error says that a chunk is too large for the machine or the
-// program. Anything else that goes wrong is no reason to try another chunk or recipe.
+// TooLarge reports whether an error means that a chunk is too large for the machine or the program, so that another
+// chunk or recipe may succeed.
 func TooLarge(err error) bool {
 	var large interface{ TooLarge() }
 	return errors.As(err, &large)
@@ -203,7 +203,7 @@ func fatal(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || !TooLarge(err))
 }
 
-// A Division says what the clusters divide between them: [OverBatch], or the name of a [Divider].
+// A Division says what is divided between the clusters: OverBatch, or the name of a Divider.
 type Division string
 
 // The divisions that are always there.
@@ -212,8 +212,8 @@ const (
 	OverLayer Division = "layers" // layers, where the pieces together take less time
 )
 
-// A Divider gives every cluster a part of the network. Each sees the whole batch, chunk by chunk, and what one makes
-// and another reads is in the DDR.
+// A Divider gives every cluster a part of the network. Each cluster processes the whole batch, chunk by chunk, and
+// values pass between clusters through the DDR.
 type Divider struct {
 	Name  Division
 	Chips bool // the clusters may be those of several chips

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Problem is the network, machine and batch that a search schedules, with what is known of them.
+// A Problem is the network, machine and batch to schedule, with caches of what is known of them.
 type Problem struct {
 	Net     network.Network
 	Machine *hardware.Spec // as described
@@ -39,7 +39,7 @@ type grouped struct {
 	uneven   schedule.Uneven
 }
 
-// Graph is the network at a size, one for all plans.
+// Graph is the network at a size, shared by all plans.
 func (w *Problem) Graph(size int64) (*model.Graph, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,8 +62,7 @@ func (w *Problem) GraphOf(p *Decisions) (*model.Graph, error) {
 	return w.tiles.form(graphForm{g, w.Spec, w.opt.Lines, p.Form()})
 }
 
-// Release lets go of what is remembered of steps, and of the memories in which programs were made: those of other
-// starts are of no use to a search, and may be many times as large as its own.
+// Release frees the caches of steps and the memories for programs, which may be much larger than a search needs.
 func (w *Problem) Release() {
 	w.tiles.memos.Clear()
 	w.tiles.mu.Lock()

@@ -119,7 +119,7 @@ func (r Recipe) Pick(stage string) string {
 	return r.choice(st).Name
 }
 
-// Has reports whether the strategy of a pick, by its name or alias, is the recipe's own already.
+// Has reports whether the recipe already has the strategy of a pick, by name or alias.
 func (r Recipe) Has(p Pick) bool {
 	st, err := r.stage(p.Stage)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r Recipe) Having(picks []Pick) Recipe {
 	return r
 }
 
-// Strategies lists the strategy of every stage where there is a choice.
+// Strategies lists the strategy of every stage that has a choice.
 func (r Recipe) Strategies() []Pick {
 	var list []Pick
 	for _, st := range choices(r.table()) {
@@ -147,7 +147,7 @@ func (r Recipe) Strategies() []Pick {
 	return list
 }
 
-// Exact reports whether any of its strategies looks for an optimum.
+// Exact reports whether any of its strategies is exact.
 func (r Recipe) Exact() bool {
 	return slices.ContainsFunc(r.table(), func(st Stage) bool { return r.choice(st).Exact })
 }
@@ -341,7 +341,7 @@ func (r Recipe) Usable(opt Options) error {
 	return nil
 }
 
-// OnKinds reports a strategy of a recipe that does not know cores of several kinds, on a machine that has them.
+// OnKinds reports a strategy that does not support several kinds of core, on a machine that has them.
 func (r Recipe) OnKinds(spec *hardware.Spec) error {
 	bind, err := r.stage("bind")
 	if err != nil || !spec.Mixed() {
@@ -354,14 +354,14 @@ func (r Recipe) OnKinds(spec *hardware.Spec) error {
 	return nil
 }
 
-// OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
+// OwnGreedy reports whether the picks are those of one of this project's own greedy recipes.
 func (r Recipe) OwnGreedy() bool {
 	known, err := lookup(r.Name)
 	return err == nil && known.Ours && r.stages == nil && r.own == nil && known.Text() == r.Text()
 }
 
-// Searchable reports why a search can't change a stage of the caller's own: it changes groups and their splits itself,
-// and asks no strategy for them again.
+// Searchable reports a stage of the caller's own that a search can't change: one in front of groups and splits, which
+// the search changes itself.
 func (r Recipe) Searchable() error {
 	for _, st := range r.stages {
 		if st.Name == "split" {
@@ -375,14 +375,14 @@ func (r Recipe) Searchable() error {
 	return nil
 }
 
-// Picking is a recipe with another strategy of the table for a stage, under the same name.
+// Picking is the recipe with another strategy of the table for a stage, under the same name.
 func (r Recipe) Picking(p Pick) Recipe {
 	r.Picks = slices.Clone(r.Picks)
 	r.set(p)
 	return r
 }
 
-// Own is the caller's own strategy for a stage, if the recipe has one.
+// Own is the recipe's strategy of the caller's own for a stage, if it has one.
 func (r Recipe) Own(stage string) (s Strategy, own bool) {
 	s, own = r.own[stage]
 	return s, own

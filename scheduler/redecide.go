@@ -10,8 +10,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Redecide returns the decisions with some rows decided by a strategy of the table, on what the other rows have. Values
-// of later rows keep what makes sense, as after a move.
+// Redecide returns the decisions with some rows decided anew by strategies of the table, given the other rows. Values
+// of later rows are kept as far as they are valid.
 func (w *Problem) Redecide(ctx context.Context, p *Decisions, picks ...Pick) (*Decisions, error) {
 	for _, pick := range picks {
 		st, err := LookupStage(pick.Stage)
@@ -82,7 +82,7 @@ func (w *Problem) regroup(ctx context.Context, p *Decisions, list Groups, by Str
 	return made, nil
 }
 
-// Take returns the decisions with what others have for some rows: their values, or the strategies of their recipe.
+// Take returns the decisions with another's values, or its recipe's strategies, for some rows.
 func (w *Problem) Take(ctx context.Context, p, from *Decisions, stages ...string) (*Decisions, error) {
 	for _, stage := range stages {
 		switch from.value(stage).(type) {

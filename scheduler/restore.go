@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
-// File puts a result into the words of the schedule file. origin is kept but for what the result knows better.
+// File is the result as a schedule file. Fields of origin are kept unless the result knows them better.
 func (r *Result) File(origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
 	origin.Fastest, origin.Also, origin.Notes = "", r.Also, r.Notes[r.described:]
@@ -99,7 +99,8 @@ func (e *ViolationsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// MachineOf is a machine as the decisions of a schedule file see it.
+// MachineOf returns the machine that a schedule file's decisions were made for: described, with the file's level in the
+// role of the L1.
 func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, error) {
 	return Division(f.Division).machine(described, Level(f.Hardware.Level))
 }
@@ -141,7 +142,7 @@ func (r *Result) written(s *schedule.Schedule) (all []schedulefile.Decision) {
 	return all
 }
 
-// Settings are the values of the settings of the chunk's schedule as its file has them under decisions.
+// Settings are the values of the settings of the chunk's schedule, as its file has them under decisions.
 func (r *Result) Settings() []schedulefile.Decision { return r.written(r.Schedule) }
 
 // unread is the decision of a stage that the reader of a file does not have. The schedule does not need it.
@@ -328,7 +329,7 @@ func (r *Result) restoreTogether(f *schedulefile.File,
 	return r, r.describe(idle)
 }
 
-// Fits says why a schedule is none to start from; nil: it is one.
+// Fits says why a search can't start from the schedule; nil: it can.
 func (r *Result) Fits(network string, g *model.Graph, machine *hardware.Spec, batch int64, chunks []int64) error {
 	wrong := func(what string, found, want any) error {
 		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)

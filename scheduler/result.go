@@ -64,7 +64,7 @@ type Trial struct {
 	Err                 error
 }
 
-// By is the recipe that made the schedule: Recipe, or the fastest of those that it takes the fastest of.
+// By is the recipe that made the schedule: Recipe itself, or the fastest of its fallbacks.
 func (r *Result) By() Recipe {
 	if r.winner.Name != "" {
 		return r.winner
@@ -87,14 +87,14 @@ func (r *Result) Improved() *Result {
 	return &x
 }
 
-// Beyond reports whether a schedule of the default has what no recipe starts with: uneven shares, fewer cores, a chunk
-// that does not divide a share, a part of a memory, or other pieces for what is left of a share.
+// Beyond reports whether a schedule of the default has what no single recipe makes: uneven shares, fewer cores, a chunk
+// that does not divide a share, a part of a memory, or other pieces for the rest of a share.
 func (r *Result) Beyond() bool {
 	return !slices.Equal(r.Shares, schedule.Shares(r.Batch, len(r.Shares))) || r.Schedule.Cores > 0 || r.half ||
 		r.Shares[0]%r.Chunk != 0
 }
 
-// LatencySeconds is the time of the whole batch.
+// LatencySeconds is the time of the whole batch in seconds.
 func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-12 }
 
 // Last is the cluster that ends last.
@@ -106,22 +106,22 @@ func (r *Result) Last() int {
 	return int(r.Program.Queues[r.Program.Commands[last].Queue].Cluster)
 }
 
-// Timeline yields what the clusters do, command by command; see [sim.Result.Timeline].
+// Timeline yields the commands of all clusters with their times; see sim.Result.Timeline.
 func (r *Result) Timeline() iter.Seq[sim.Span] { return r.Sim.Timeline(r.Program) }
 
-// ThroughputPerSecond is in batch elements.
+// ThroughputPerSecond is the rate of a single batch in batch elements per second.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
 // Raised reports whether the LLB has the role of the L1; see Level.
 func (r *Result) Raised() bool { return r.Spec != r.Machine && !r.Clusters.row().Kinds }
 
-// Solved returns the status that an exact strategy of a stage gave with its answer.
+// Solved returns the status of an exact strategy's answer to a stage.
 func (r *Result) Solved(stage string) (answer Solved, exact bool) {
 	answer, exact = r.answers[stage]
 	return answer, exact
 }
 
-// Decided is the value of a stage as JSON; "": it has none that can be written so.
+// Decided is the value of a stage as JSON; "": it has none in that form.
 func (r *Result) Decided(stage string) string {
 	data, err := json.Marshal(r.values[r.Schedule][stage])
 	if err != nil || r.values[r.Schedule][stage] == nil {
@@ -285,7 +285,7 @@ type Working struct {
 	AllCores    int `json:"of_cores"`
 }
 
-// Working counts the clusters and cores at work.
+// Working counts the clusters and cores that have work.
 func (r *Result) Working() Working {
 	w := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}
 	for _, plan := range r.Plans {
@@ -304,8 +304,8 @@ func (r *Result) Working() Working {
 	return w
 }
 
-// Shortage says how much more the DDR must hold than it can; "": it is large enough. It counts parameters once, inputs
-// and outputs of the batch, and, in the cluster with the largest share, other values when most are alive.
+// Shortage says how many bytes the DDR lacks; "": it is large enough. Counted are parameters once, inputs and outputs
+// of the batch, and the peak of other live values in the cluster with the largest share.
 func (r *Result) Shortage() string {
 	s, chunks := r.Schedule, int64(1)
 	if r.Clusters == OverBatch {
@@ -329,8 +329,8 @@ func (r *Result) Shortage() string {
 	return Shortage(s.Graph, r.Spec, chunks, most)
 }
 
-// Shortage says how much more the DDR must hold than it can; "": it is large enough. It counts parameters once, inputs
-// and outputs of so many chunks, and so many bytes beside.
+// Shortage says how many bytes the DDR lacks for the parameters, the inputs and outputs of so many chunks, and beside
+// bytes of other data; "": it is large enough.
 func Shortage(g *model.Graph, spec *hardware.Spec, chunks, beside int64) string {
 	need, size := beside, int64(spec.DDR.SizeBytes)*int64(spec.ChipCount())
 	for _, t := range g.Tensors {
@@ -356,8 +356,8 @@ func (r *Result) ProgramName() string {
 	return fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name)
 }
 
-// Decisions takes the decisions of a schedule as they are. What the recipe's own strategies make again at once is
-// left to them, unless all is asked for, as of a file.
+// Decisions returns the decisions of a schedule. Values that the recipe's own strategies would make again are left out,
+// unless all is set, as for a schedule from a file.
 func (r *Result) Decisions(inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
 	all = all || r.Recipe.stages != nil || r.Recipe.Evaluations > 0
@@ -391,13 +391,13 @@ func (r *Result) Decisions(inPlace, all bool) *Decisions {
 	return p
 }
 
-// Energy is the energy of the simulated program: its operations, the bytes that its moves read and write at each level,
-// and what the chip takes in its latency whatever it does. Nil: the machine's description has no figures.
+// Energy is the energy of the simulated program: operations, bytes read and written at each level, and static power
+// over the latency. nil: the machine's description has no figures.
 func (r *Result) Energy() *cost.Energy {
 	return lower.Energy(r.Spec, r.Schedule.Graph, r.Sim.MACs, r.Sim.VectorOps, r.Sim.Dynamic.AccessBytes, r.Sim.TotalPs)
 }
 
-// Joules is the sum of the energy of a result; 0: the machine's description has no figures.
+// Joules is the energy of a result in joules; 0: the machine's description has no figures.
 func (r *Result) Joules() float64 {
 	if e := r.Energy(); e != nil {
 		return e.Total()

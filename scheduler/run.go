@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Search makes the schedule of a recipe that improves what its picks give.
+// A Search makes the schedule of a recipe with evaluations, starting from its picks.
 type Search func(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (*Result, error)
 
@@ -76,8 +76,8 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		}
 		if err == nil && apart.Sim.TotalPs < t.least {
 			if spec.Clusters > 1 {
-				apart.Notes = append(apart.Notes, fmt.Sprintf("clusters divide the batch: layers over them take %.3g times "+
-					"as long", float64(t.least)/float64(apart.Sim.TotalPs)))
+				apart.Notes = append(apart.Notes, fmt.Sprintf("the batch is divided over clusters: dividing layers takes "+
+					"%.3g times as long", float64(t.least)/float64(apart.Sim.TotalPs)))
 			}
 			return apart, nil
 		}
@@ -97,7 +97,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	return t.best, err
 }
 
-// Alternatives are the recipe and those that it falls back to, all of which can be used.
+// Alternatives are the recipe and its fallbacks. It is an error if one of them can't be used.
 func (r Recipe) Alternatives(opt Options) ([]Recipe, error) {
 	list := []Recipe{r}
 	for _, name := range r.Fallback {
@@ -144,8 +144,8 @@ func (r Recipe) improved(ctx context.Context, net network.Network, machine *hard
 	return improve(ctx, net, machine, batch, r, opt)
 }
 
-// Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by what it falls back to, and
-// simulates nothing: Program and Sim are nil, until [Result.On] gives them.
+// Prepare makes all decisions of Run for a given chunk by the recipe itself, without fallbacks and without simulating:
+// Program and Sim are nil until [Result.On] sets them.
 func (r Recipe) Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
 	opt Options) (*Result, error) {
 	if r.Evaluations > 0 {

@@ -108,7 +108,8 @@ func simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
 	return r, nil
 }
 
-// LatencyOn is the latency in seconds on a machine that differs in what no decision looks at, such as a launch's time.
+// LatencyOn is the latency in seconds on a machine that differs only in figures that no decision reads, such as the
+// time of a launch.
 func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, error) {
 	machine, err := r.Clusters.machine(spec, r.level)
 	if err != nil {
@@ -134,9 +135,8 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	return simulated(ctx, p)
 }
 
-// A Memory has the nests that are chosen for steps and the bindings of attentions, by all that they depend on, outcomes
-// of rehearsals, what row rewrite makes of graphs, and the cache of each graph. It keeps unused memories in which
-// programs are made, too: a sync.Pool would lose them to the collector.
+// A Memory caches chosen nests of steps, bindings of attentions, outcomes of rehearsals, forms of graphs and what is
+// known of each graph. It also keeps memories for making programs, which a sync.Pool would lose to the collector.
 type Memory struct {
 	Nests, forms, memos, attentions, parts, rehearsed, runs sync.Map
 
@@ -176,7 +176,7 @@ func (m *Memory) give(x *lower.Memory) {
 	m.free = append(m.free, x)
 }
 
-// Remembered is what is known of tiles, from schedules before where recipes or moves share it.
+// Remembered is the memory of tiles chosen for earlier schedules, which recipes and moves may share.
 func (d *Draft) Remembered() *Memory {
 	if d.state.tiles == nil {
 		d.state.tiles = &Memory{}
@@ -184,7 +184,8 @@ func (d *Draft) Remembered() *Memory {
 	return d.state.tiles
 }
 
-// StepAlone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
+// StepAlone simulates step i with nothing beside it and returns its time in picoseconds; math.MaxInt64 if that is more
+// than limit or the step can't run.
 func (d *Draft) StepAlone(ctx context.Context, i int, limit int64) (int64, error) {
 	opt := d.Lower
 	opt.Memory = d.Remembered().take()
@@ -196,7 +197,7 @@ func (d *Draft) StepAlone(ctx context.Context, i int, limit int64) (int64, error
 	return ps, err
 }
 
-// BusyPlans are plans of a schedule that is judged by chunks in a row, see onBusy.
+// BusyPlans are the plans by which a schedule is judged as one of several chunks in a row on all busy clusters.
 func (d *Draft) BusyPlans(s *schedule.Schedule) [][]lower.Segment {
 	if d.state.times == 1 {
 		return d.onBusy(s, 1)

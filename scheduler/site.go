@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Site is the simulated schedule that moves start from.
+// A Site is the simulated schedule that a move starts from.
 type Site struct {
 	*Decisions
 	Context  context.Context // ends the search
@@ -36,7 +36,7 @@ func (p *Decisions) Moves() (moves []Move, settings [][]func(*Decisions) *Decisi
 	return moves, settings
 }
 
-// Place draws one of the first n groups: half of the time all alike, else by what their kernels take.
+// Place draws one of the first n groups, half of the time uniformly, else in proportion to the time of their kernels.
 func (a *Site) Place(n int) int {
 	x := 0.0
 	for _, ps := range a.Took[:n] {
@@ -52,7 +52,7 @@ func (a *Site) Place(n int) int {
 	return a.Rand.IntN(n)
 }
 
-// Alike draws whether to change a group alone or all that do the same.
+// Alike draws whether to change group k alone or all equal groups.
 func (a *Site) Alike(k int) []int {
 	if a.Rand.IntN(3) > 0 {
 		return a.Same(k)

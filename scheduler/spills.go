@@ -85,7 +85,7 @@ func overRule() (rule string) {
 	return rule
 }
 
-// Overwrites reports whether a recipe lets values take the place of others.
+// Overwrites reports whether results may overwrite operands.
 func (r Recipe) Overwrites() bool {
 	how := r.Strategy("spill").Places
 	return how != nil && how.Over
@@ -212,12 +212,12 @@ func (a *Site) held(down map[model.TensorID]bool) map[model.TensorID]bool {
 
 // reserve says how much of the LLB values leave to what is on its way: with little room a product whose operands come
 // from the DDR is cut into small tiles, and reads the other operand again for each.
-var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB values leave to weights and transfers",
+var reserve = Setting[int64]{Name: "reserve", Description: "the part of the LLB kept free for weights and transfers",
 	writes: "`Reserve`, in sixteenths",
 	Choices: []Choice[int64]{
-		{"sixteenth", "little, so that few values leave", 1},
-		{"quarter", "so that products whose operands come from the DDR have large tiles", 4},
-		{"half", "as much as values have", 8},
+		{"sixteenth", "a sixteenth: few values are spilled", 1},
+		{"quarter", "a quarter: large tiles for products with operands from the DDR", 4},
+		{"half", "a half", 8},
 	},
 	check: func(sixteenths int64) error {
 		if sixteenths < 1 || sixteenths > 15 {
@@ -230,16 +230,16 @@ var reserve = Setting[int64]{Name: "reserve", Description: "how much of the LLB 
 		return nil
 	}}
 
-// buffer says how much of a core's L1 weights have. On machines without an LLB, weights that stay there need not be
+// buffer says the part of a core's L1 for weights. On machines without an LLB, weights that stay there need not be
 // loaded again for later chunks and instances. Without later uses their room is better spent: larger tiles pass in
 // fewer loads, or more values stay.
-var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "how much of a core's L1 weights have",
+var buffer = Setting[schedule.WeightRoom]{Name: "buffer", Description: "the part of a core's L1 for weights",
 	inPlan: true, writes: "`WeightRoom`",
 	Choices: []Choice[schedule.WeightRoom]{
-		{"stay", "a quarter, or their own memory; without an LLB they stay in three quarters of it",
+		{"stay", "a quarter of the L1, or its weight memory; without an LLB, three quarters of that keep weights for reuse",
 			schedule.WeightsStay},
-		{"pass", "as much, all of which they pass", schedule.WeightsPass},
-		{"twelfth", "pass, and a twelfth of an L1 that they share with values", schedule.WeightsTwelfth},
+		{"pass", "as much, all for weights in transit", schedule.WeightsPass},
+		{"twelfth", "as pass, with a twelfth of an L1 shared with values", schedule.WeightsTwelfth},
 	},
 	Apply: func(d *Draft, room schedule.WeightRoom) error {
 		d.WeightRoom = room
@@ -261,12 +261,12 @@ func bufferStage() Stage {
 	return st
 }
 
-// addresses says where in the L1 what stays there lies.
-var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
+// addresses says the addresses of values in the L1.
+var addresses = Setting[bool]{Name: "address", Description: "the addresses of values in the L1", inPlan: true,
 	text: addressText, writes: "addresses of the `Values` and stages in the L1",
 	Choices: []Choice[bool]{
-		{"lowest", "as low as there is room, as the memory plan found it", false},
-		{"apart", "such as were left longer before, so that less waits for what was there", true},
+		{"lowest", "the lowest free address, as the memory plan found it", false},
+		{"apart", "the address that has been free for longest, so that fewer commands wait for earlier accesses", true},
 	},
 	Apply: func(d *Draft, apart bool) error {
 		if apart {

@@ -49,8 +49,7 @@ func by(check func(*schedule.Schedule) error) func(*Draft) error {
 	return func(d *Draft) error { return check(d.Schedule) }
 }
 
-// A Strategy is a way to make one decision. A caller's own has the form of the
-// built-in ones; [Recipe.With] puts it into a recipe.
+// A Strategy is a method for one stage's decision.
 type Strategy struct {
 	Name        string
 	Alias       string // another name, if any
@@ -121,16 +120,16 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 		suggest.HintOr(name, known, ", expected one of "+suggest.Some(names)))
 }
 
-// A Move changes one decision of the schedule at hand.
+// A Move changes one decision of a schedule.
 type Move struct {
 	Name   string
 	Weight float64                // how much likelier it is drawn than a move of weight 1, at first
 	Make   func(*Site) *Decisions // nil: that schedule can't be changed so
 }
 
-// Placing says how a memory plan is made.
+// Placing holds the rules of a memory plan.
 type Placing struct {
-	Rule    string // what leaves a full memory first
+	Rule    string // which value is spilled first from a full memory
 	Over    bool   // results may take the place of what their layer reads
 	Needed  bool   // nothing leaves for the sake of weights that would pass again
 	Chosen  bool   // Spilled leave

@@ -19,13 +19,11 @@ const (
 	steadyWithin = 1e-3
 )
 
-// Steady is the rate of a running server in batch elements per second: batches follow each other in one program, by the
-// rules that hold between chunks, and count from the end of one to the end of another, the first and the last left out.
-// It takes 4 batches, then 8 and 16 as long as the rates of the later two halves differ by more than 0.1 %, and for
-// each chip of a machine so many. Weights stay in the LLB for the next batch or, if that is faster, only as long as
-// their own needs them; or, if that is faster still, a batch begins when the one before has ended, as loads that run
-// ahead can delay those that are waited for. Where recipes competed on a few of many equal blocks, these say which of
-// both ways is faster. A program that gets too large is a [*lower.TooLargeError].
+// Steady is the throughput in batch elements per second where batches follow each other in one program, measured
+// between the ends of two batches, without the first and the last. It takes 4 batches, then 8 and 16 as long as the
+// rates of the later two halves differ by more than 0.1 %, for each chip of a machine. Weights stay in the LLB for the
+// next batch or only as long as their own batch needs them, or a batch begins when the one before has ended, whichever
+// is fastest. A program that gets too large is a *lower.TooLargeError.
 func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
 	ways := []bool{false, true}
 	if !r.Lower.KeepWeights {

@@ -35,7 +35,7 @@ func newAllocate() *cobra.Command {
 		}
 	}
 	f := &fileSolver{addSolver(cmd, methods, "`file` to write with the offsets found"),
-		cmd.Flags().String("start", "", "placement to begin with, a `file` of -o"), new(uint32), &outFile{}}
+		cmd.Flags().String("start", "", "placement `file` to start from (written by -o)"), new(uint32), &outFile{}}
 	capacity := addNumber(cmd, "capacity", 0, 0, "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
 	minimize := cmd.Flags().Bool("minimize", false, "find the least capacity that suffices")

@@ -39,7 +39,7 @@ func addSolving[A any](cmd *cobra.Command, methods []solve.Method, run func(cont
 	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
 	addChoice(cmd, method, "method", oneOf(plain(method.words)))
 	start := cmd.Flags().String("start", "",
-		"schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
+		"schedule `file` to start from, of the same network, batch, chunk and accelerator")
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
 	export := addFile(cmd, "export",
 		"write the integer program (.lp), or the problem with the greedy choice (.json), to this `file`",

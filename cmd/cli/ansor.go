@@ -181,19 +181,19 @@ func newTune() *cobra.Command {
 	cmd.Args = oneOrMoreModels
 	quiet := addQuiet(cmd)
 	f := addKernels(cmd)
-	workers := addWorkers(cmd, "programs to measure")
+	workers := addWorkers(cmd, "programs measured")
 	trials := addNumber(cmd, "trials", 0, 0, "programs to measure in all; 0: 64 for each kernel")
-	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
-	addChoice(cmd, objective, "objective", "what the trials are divided for: "+strings.Join(plain(objective.words), ", "))
+	seed := cmd.Flags().Uint64("seed", 1, "seed of the random choices")
+	addChoice(cmd, objective, "objective", "objective of all networks together: "+strings.Join(plain(objective.words), ", "))
 	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
 	enough := cmd.Flags().DurationSlice("enough", nil,
-		"for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
+		"for f2: target `times` of the networks, such as 3ms,500us; default: 0.8 of the time by rules")
 	cmd.Flags().Lookup("enough").DefValue = "" // not []
 	patience := addNumber(cmd, "patience", 0, 0, "end after so many trials without a gain; 0: never")
 	limit := addLimit(cmd, 0, "time for the tuning, such as 10m; 0: no limit")
 	limit.orNever = true
 	out := addFile(cmd, "o out", "`file` to write the tuned kernels to")
-	log := cmd.Flags().String("log", "", "`file` to append each trial to, and to go on from")
+	log := cmd.Flags().String("log", "", "`file` to append each trial to and to continue from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if x := max(trials.value, patience.value); x > maxTrials {
 			return usagef("--trials or --patience is %d, expected at most %d", x, maxTrials)

@@ -54,19 +54,19 @@ func newBest() *cobra.Command {
 	quiet, accelerator, from := addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
 	evaluations := addNumber(cmd, "evaluations", 0, 0,
-		"how many schedules the search simulates, beside those of the variants; a fifth more if it goes on from a variant; 0: as many as take about a minute on two cores")
+		"number of schedules that the search simulates, besides those of other variants; 0: about a minute on two cores")
 	seed := addNumber(cmd, "seed", 0, 0, "seed of the random choices")
 	threads := addNumber(cmd, "threads", 0, 0,
-		"schedules simulated at a time, which changes nothing of what is found; 0: one a core")
+		"schedules simulated in parallel, which does not change the result; 0: one per core")
 	start := cmd.Flags().String("start", "",
-		"schedule of the same network, batch and accelerator to go on from, a `file` of -o")
+		"schedule `file` to start from, of the same network, batch and accelerator")
 	objective := &choice{value: string(search.ByLatency), kind: "objective",
 		words: harness.Each(search.Objectives[:], func(o search.Objective) string { return string(o) })}
-	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
-	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
+	addChoice(cmd, objective, "objective", "objective to minimise: "+oneOf(plain(objective.words)))
+	limit := addLimit(cmd, 0, "time for the search, such as 60s; the result then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
-	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; as "+
-		"certificates ask, clusters divide the batch evenly, and each layer is a straight line of operators", ".json")
+	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'; "+
+		"restricts the search to even batch splits and linear operator chains", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		heapFloor.Store(448 << 20)
 		show := newStatus(cmd, *quiet)

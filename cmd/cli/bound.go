@@ -67,7 +67,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "even split", "at least %s, at most %s", duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
-	rowWrapped(b, "of all", a.Scope)
+	rowWrapped(b, "valid for", a.Scope)
 	writeEstimates(b, a.Estimates)
 	row(b, "any fusion", "at least %s", duration(a.AnyFormSeconds))
 	if a.Fused != nil {
@@ -100,7 +100,7 @@ var figures = regexp.MustCompile(`( \(| [0-9]| unlimited|:).*`)
 func writeEstimates(b *bytes.Buffer, list []string) {
 	if len(list) > 0 {
 		parts := figures.ReplaceAllString(strings.Join(list, "\n"), "") // "DDR 16GiB, ..", "unit mme (matrix): .."
-		rowWrapped(b, "estimates", "at their fast ends, of "+strings.ReplaceAll(parts, "\n", ", ")+" (figures: --json)")
+		rowWrapped(b, "estimates", "at the fast ends of their ranges: "+strings.ReplaceAll(parts, "\n", ", ")+" (figures: --json)")
 	}
 }
 
@@ -155,7 +155,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "chunks", "%s", strings.Trim(fmt.Sprint(v.Chunks), "[]"))
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
 	row(b, "bound", "%s: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
-	rowWrapped(b, "of all", v.Scope)
+	rowWrapped(b, "valid for", v.Scope)
 	writeEstimates(b, v.Estimates)
 	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
 	row(b, "gap", "%s of the bound: schedules of that kind gain at most %s of the time", percent(v.Gap),

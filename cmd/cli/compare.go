@@ -39,7 +39,7 @@ func newCompare() *cobra.Command {
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	group := &choice{value: "alg2", kind: "STRATEGY", words: []string{"alg2", "alg2-layers"}}
 	addChoice(cmd, group, "group",
-		"groups of cross-layer: alg2, or alg2-layers, where tensors inside a layer take no room (4.1)")
+		"groups of cross-layer: alg2, or alg2-layers, with tensors inside a layer taking no memory (section 4.1)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
 			if !slices.Contains(answers.Comparisons(), d) {

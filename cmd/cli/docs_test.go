@@ -120,7 +120,7 @@ func TestREADMERows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(data), "\n| then | for |\n|---|---|\n")
+	_, table, found := strings.Cut(string(data), "\n| next | shows |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if rows := strings.Count(table, "\n") + 1; !found || rows < 8 {
 		t.Fatalf("the README has %d rows of commands, expected 8 at least", rows)

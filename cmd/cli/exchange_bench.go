@@ -123,7 +123,7 @@ anew, better or not.`,
 	})
 	quiet := addQuiet(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
-	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
+	keep := cmd.Flags().Bool("keep", false, "write better answers and bounds into the folder")
 	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
 	method := &choice{kind: "METHOD", words: words}
 	addChoice(cmd, method, "method", "method of the kind (default: the first exact one without a solver, or the first)")
@@ -454,11 +454,11 @@ type benchTable struct {
 func addTable(cmd *cobra.Command) *benchTable {
 	t := &benchTable{}
 	f := cmd.Flags()
-	f.IntVar(&t.sample, "sample", -1, "of schedules, compute so many `cells` again, drawn by --seed (default: all)")
-	f.IntVar(&t.seed, "seed", 1, "of the sample")
-	f.StringVar(&t.certificates, "certificates", "", "of schedules, write certificates of what is computed into a `folder`")
-	f.StringVar(&t.report, "report", "", "of schedules, write table and figure into a `folder`")
-	f.StringVar(&t.smallest, "smallest", "", "of schedules, shrink the network of a `cell` while exact decisions gain 5 %")
+	f.IntVar(&t.sample, "sample", -1, "kind schedules: number of `cells` to recompute, drawn by --seed (default: all)")
+	f.IntVar(&t.seed, "seed", 1, "seed of the sample")
+	f.StringVar(&t.certificates, "certificates", "", "kind schedules: write certificates of the computed cells into a `folder`")
+	f.StringVar(&t.report, "report", "", "kind schedules: write table and figure into a `folder`")
+	f.StringVar(&t.smallest, "smallest", "", "kind schedules: shrink the network of a `cell` as long as exact decisions gain 5 %")
 	return t
 }
 

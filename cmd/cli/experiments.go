@@ -63,12 +63,12 @@ func newRun(experiment runner) *cobra.Command {
 		}
 		return nil
 	}
-	quiet, workers := addQuiet(cmd), addWorkers(cmd, "simulations run")
+	quiet, workers := addQuiet(cmd), addWorkers(cmd, "simulations")
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", completeFolders)
-	f.BoolVar(&all, "all", false, "take experiments in full: those named, or all (default: quick forms, and if none is named\nthe study of greedy against optimal and the papers' figures)")
-	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
+	f.BoolVar(&all, "all", false, "run experiments in full, those named or all (default: quick forms, and without names\nthe study of greedy against optimal and the papers' figures)")
+	f.BoolVar(&noExact, "no-exact", false, "leave out exact methods and searches, which take longest")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {
 			return usagef("--out is empty, expected a folder")

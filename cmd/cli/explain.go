@@ -185,7 +185,7 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	for _, s := range o.Bounds {
 		row(b, "bound", "%s: %s (%s)", s.What, duration(s.Seconds), percent(s.Share))
 	}
-	fmt.Fprintf(b, "\nCritical path: commands of which each starts when the one before it ends\n")
+	fmt.Fprintf(b, "\nCritical path: each command starts when the one before it ends\n")
 	rowOf(b, "by command", sharesOf(o.PathByKind, 8))
 	groups := harness.Each(o.PathByGroup, func(g explain.GroupShare) explain.Share { return g.Share })
 	rowOf(b, "by group", sharesOf(groups, 8))
@@ -277,17 +277,17 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		case g.SplitBy == "search":
 			rowWrapped(b, "no merges", recording.Strategy("split", g.SplitBy))
 		case g.GroupedBy == "":
-			rowWrapped(b, "no merges", "the schedule does not say how its groups were made")
+			rowWrapped(b, "no merges", "the file does not say how its groups were made")
 		default:
 			rowWrapped(b, "no merges", recording.Strategy("group", g.GroupedBy))
 		}
 	}
 	if len(g.Merges) > 0 {
-		fmt.Fprintf(b, "\nMerged: %s, the last of them\n", plural(len(g.Merges), "time"))
+		fmt.Fprintf(b, "\n%s, the last of them\n", plural(len(g.Merges), "merge"))
 		mergeLines(b, g.Merges, 3)
 	}
 	if len(g.Stops) > 0 {
-		fmt.Fprintf(b, "\nStopped at its borders\n")
+		fmt.Fprintf(b, "\nMerges refused at its borders\n")
 		mergeLines(b, g.Stops, 4)
 	}
 	listFirst(b, plural(len(g.Instances), "instance"), "<name|position|launched|took|<output|<launch waited for",
@@ -301,13 +301,13 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 	o := a.Operator
 	row(b, "operator", "%s (%s) of %s", printable(o.Name), o.Kind, printable(a.Schedule))
 	if o.Part != "" {
-		row(b, "part of it", "%s of the network as it is given", printable(o.Part))
+		row(b, "part of", "%s of the given network", printable(o.Part))
 	}
 	row(b, "group", "%s", o.Group)
 	row(b, "layer", "%s", printable(o.Layer))
 	rowOf(b, "fused in it", harness.Each(o.With, printable))
 	if len(o.Merges) > 0 {
-		fmt.Fprintf(b, "\nMerges at this operator, where it ends a part\n")
+		fmt.Fprintf(b, "\nMerges at this operator\n")
 		mergeLines(b, o.Merges, 6)
 	}
 	listFirst(b, "Its layer, by instance", "<instance|computes from|for|tiles|unit idle|<waiting for", o.Runs, explainRows,

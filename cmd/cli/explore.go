@@ -51,7 +51,7 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
 		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
 		tables:  addTables(cmd),
-		workers: addWorkers(cmd, "points are computed"),
+		workers: addWorkers(cmd, "points computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd),
 	}
@@ -150,9 +150,9 @@ func newSweep() *cobra.Command {
 		return completeModel(cmd, nil, word)
 	}
 	g := addGrid(cmd)
-	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder`, and take those that are there")
+	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder` and reuse those found there")
 	completeFlag(cmd, "cells", completeFolders)
-	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "values of a setting, as `KEY=VALUE,...`; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError

@@ -246,10 +246,9 @@ func addInPlace(cmd *cobra.Command) *bool {
 // addUneven adds --uneven; [unevenOf] is its value.
 func addUneven(cmd *cobra.Command) *choice {
 	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames[:]}
-	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words,
-		", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides "+
-		"intermediates; divisors: as all, and also over divisors of the cores; fastest: the better of all "+
-		"and none, and for tiled of divisors)")
+	addChoice(cmd, c, "uneven", "splits that need not divide an extent: "+strings.Join(c.words, ", ")+
+		" (none: even splits only; outputs: instances, if the factor divides intermediates; all: instances and slices of cores; "+
+		"divisors: all, also on divisors of the core count; fastest: the best of none and all, for tiled also divisors)")
 	return c
 }
 
@@ -262,7 +261,7 @@ func unevenOf(c *choice) schedule.Uneven {
 }
 
 func addWorkers(cmd *cobra.Command, what string) *number {
-	return addNumber(cmd, "workers", 0, 0, "how many "+what+" at a time; 0: one per core")
+	return addNumber(cmd, "workers", 0, 0, "number of "+what+" at a time; 0: one per core")
 }
 
 // addLimit adds --time-limit for what is limited.
@@ -318,11 +317,11 @@ var readKernels = func(string) (t any, chunk int64) {
 func addRecipe(cmd *cobra.Command, variant string, except ...string) *recipeFlags {
 	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()},
 		addDecisions(cmd, except...), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
-		cmd.Flags().Int64("work", 0, "most nodes of each integer program, in place of --time-limit; 0: no limit"),
-		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
+		cmd.Flags().Int64("work", 0, "node limit of each integer program, instead of --time-limit; 0: no limit"),
+		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' with the loops for --nest ansor"), false, nil}
 	usage := "variant of the scheduler, as 'dsasched variants' lists them"
 	if variant != stepByStep {
-		usage += "; with a strategy of its own for a decision: " + stepByStep
+		usage += "; with a strategy named for a single decision: " + stepByStep
 	}
 	addChoice(cmd, r.variant, "variant", usage)
 	return r
@@ -401,7 +400,7 @@ func addNetwork(cmd *cobra.Command) *networkFlags {
 	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words,
 		", ")+" (as after quantisation)")
 	addChoice(cmd, f.grain, "grain",
-		"operators taken apart: none (given), layer normalisations, activations and bags of look-ups (framework), softmaxes too (primitive)")
+		"decompose operators: given (none), framework (layer norms, activations, embedding bags), primitive (softmaxes, too)")
 	cmd.Flags().Var(&f.dims, "dim", "size of a symbolic dimension of an ONNX file; may be repeated")
 	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false,
 		"count unknown operators of an ONNX file as one operation per output element")

@@ -20,7 +20,7 @@ func newPartition() *cobra.Command {
 	cmd := command("solve partition")
 	cmd.Args = oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs")
 	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well",
-		"division to begin with, a `file` of -o or of the data set")
+		"division `file` to start from, written by -o or from the data set")
 	defaultMethod(cmd, f.solverFlags, "exact")
 	return fileProblem[*partition.Problem, *partition.Division, *partition.Result]{
 		load: partition.Load, start: partition.LoadDivision, solve: solvePartition, write: writePartition,

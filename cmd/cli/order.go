@@ -22,8 +22,8 @@ func newOrder() *cobra.Command {
 	}}
 	cmd := command("solve order")
 	cmd.Args = oneArg("FILE", "give the path of an ordering problem in JSON")
-	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order to begin with, a `file` of -o")
-	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
+	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order `file` to start from (written by -o)")
+	addChoice(cmd, objective, "objective", "objective to minimise: "+strings.Join(plain(objective.words), " or "))
 	return fileProblem[*ordering.Problem, []int, *ordering.Result]{
 		load: ordering.Load, start: loadOrder,
 		solve: func(ctx context.Context, p *ordering.Problem, method string, opts ordering.Options) (
@@ -44,7 +44,7 @@ func newOrder() *cobra.Command {
 func newJoint() *cobra.Command {
 	cmd := command("solve joint")
 	cmd.Args = oneArg("FILE", "give the path of a problem of 'dsasched export joint'")
-	f := addFileSolver(cmd, joint.Methods(), "`file` to write the answer to", "answer to begin with, a `file` of -o")
+	f := addFileSolver(cmd, joint.Methods(), "`file` to write the answer to", "answer `file` to start from (written by -o)")
 	return fileProblem[*joint.Problem, joint.Start, *joint.Result]{load: joint.Load, start: joint.LoadStart,
 		solve: joint.Solve, write: func(b *bytes.Buffer, p *joint.Problem, r *joint.Result) {
 			row(b, "problem", "%s: %s, %s, %s, %s", printable(p.Order.Name), plural(len(p.Order.Subgraphs), "sub-graph"),

@@ -192,7 +192,7 @@ func helpOf(all bool) func(*cobra.Command, []string) {
 			flags.AddFlag(&short)
 		})
 		fmt.Fprintf(cmd.OutOrStdout(),
-			"%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s\n'%s --help-all' says all.\n", first, cmd.UseLine(),
+			"%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s\n'%s --help-all' shows everything.\n", first, cmd.UseLine(),
 			strings.Join(examples[:min(4, len(examples))], "\n"), flags.FlagUsagesWrapped(helpWidth),
 			wrap(others, "", helpWidth, helpHeight), cmd.CommandPath())
 	}

@@ -262,7 +262,7 @@ func TestExplainTexts(t *testing.T) {
 		{"net.schedule.json",
 			[]string{"limited by", "Critical path", "by command", "DDR load ", "waited for", "matrix unit "}},
 		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1",
-			[]string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders",
+			[]string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Merges refused at its borders",
 				"Algorithm 2, rule (i)", "g1/7", "vector of"}},
 		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --tensor stage3.block5.add",
 			[]string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},

@@ -278,7 +278,8 @@ func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
 			mirrored = ", mirrored for up-sampling"
 		}
 		f1, f2 := gr.along(first, m), gr.along(second, m)
-		asked = fmt.Sprintf("rule (i)%s: %s follows %s, merged %s", mirrored, factor(f2), factor(f1), factor(m.split.Factor))
+		asked = fmt.Sprintf("rule (i)%s: producer %s, consumer %s, merged %s", mirrored, factor(f1), factor(f2),
+			factor(m.split.Factor))
 		switch {
 		case f2 < f1:
 			refusal = fmt.Sprintf("not merged: the consumer needs %s pieces, this group %s (Algorithm 2, rule (i)%s)",

@@ -47,11 +47,11 @@ var algorithm2 = scheduler.Strategy{Name: "alg2", Description: "Algorithm 2 of t
 	}}
 
 var algorithm2Divisors = scheduler.Strategy{Name: "alg2-divisors",
-	Description: "alg2 where Eq. (1) compares factors that divide the output",
+	Description: "alg2; Eq. (1) compares factors that divide the output",
 	Counting:    schedule.Counting{Divisors: true}, Decide: algorithm2.Decide}
 
 var algorithm2Layers = scheduler.Strategy{Name: "alg2-layers",
-	Description: "alg2 where tensors inside a layer take no room (4.1)",
+	Description: "alg2; tensors inside a layer take no memory (section 4.1)",
 	Counting:    schedule.Counting{Layers: true}, Decide: algorithm2.Decide}
 
 var noSplit = scheduler.Strategy{Name: "none", Description: "not at all", Completes: true,

@@ -133,7 +133,7 @@ func leastTaken(g *model.Graph, l *schedule.Layer, box model.Region, cores sched
 	return cores
 }
 
-var greedyKinds = scheduler.Strategy{Name: "greedy", Description: "the one on which the layer alone takes least",
+var greedyKinds = scheduler.Strategy{Name: "greedy", Description: "the fastest kind for the layer alone",
 	Decide: func(_ context.Context, d *scheduler.Draft) error {
 		if !d.Spec.Mixed() {
 			return nil

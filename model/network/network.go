@@ -24,7 +24,7 @@ import (
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
-// Network is a network at any batch size, simplified.
+// Network is a simplified network that can be built at any batch size.
 type Network struct {
 	// Name ends in the grain where operators were taken apart: bert-128@framework.
 	Name string
@@ -39,11 +39,11 @@ type Reader func(path string, batch int64, opt Options) (*model.Graph, error)
 // readers maps the extension of a file that is not ONNX to its reader.
 var readers = map[string]Reader{}
 
-// Register gives files whose extension begins like this, such as .mlir, to a reader. Package systems registers all
-// that there are, when it is imported; it is not safe beside other calls.
+// Register sets the reader of files with an extension, such as .mlir. Package systems calls it when it is imported; it
+// must not run concurrently with other calls.
 func Register(extension string, r Reader) { readers[extension] = r }
 
-// IsFile reports whether a name is meant as the path of a file.
+// IsFile reports whether a name is the path of a file: it ends in a known extension or has a path separator.
 func IsFile(name string) bool {
 	return strings.HasSuffix(strings.ToLower(name), ".onnx") || readerOf(name) != nil ||
 		strings.ContainsRune(name, filepath.Separator)
@@ -73,8 +73,7 @@ type Options struct {
 	Warn         func(string)
 }
 
-// Raw returns the network as it stands, before simplification. Batch 0 keeps a
-// file's own batch size and is 1 for the zoo.
+// Raw returns the graph before simplification. Batch 0 keeps a file's own batch size and is 1 for the zoo.
 func Raw(name string, batch int64, opt Options) (*model.Graph, error) {
 	g, err := read(name, batch, opt)
 	if err != nil {
@@ -116,7 +115,8 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	return g, nil
 }
 
-// Open returns a source for the scheduler. It builds the network once, so that a wrong name or file is reported here.
+// Open returns a network of the zoo or of a file for scheduling. It builds the graph once, so that a wrong name or file
+// is reported here.
 func Open(name string, opt Options) (Network, error) {
 	if warn := opt.Warn; warn != nil {
 		// Once, however often the file is read.
@@ -144,9 +144,9 @@ func Open(name string, opt Options) (Network, error) {
 	return net, nil
 }
 
-// Of is a network that is built in code. build makes the graph of a batch of so many elements, with
-// [model.NewBuilder]; the batch is the first dimension of its inputs and outputs. It is called once here, for one
-// element, so that a mistake is reported at once. Graphs are simplified as those of files are.
+// Of makes a network from a function that builds its graph for a batch of so many elements (model.NewBuilder); the
+// batch is the first dimension of inputs and outputs. Of calls it once for one element, so that mistakes are reported
+// here. Graphs are simplified as those of files are.
 func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, error) {
 	g, err := Simplified(build, 1)
 	if err != nil {
@@ -167,7 +167,7 @@ func Of(name string, build func(batch int64) (*model.Graph, error)) (Network, er
 	}}, nil
 }
 
-// Simplified is the graph that is scheduled of one that build makes: simplified, and with parts of inputs as inputs.
+// Simplified builds a graph and simplifies it for scheduling, with parts of inputs as inputs.
 func Simplified(build func(batch int64) (*model.Graph, error), batch int64) (*model.Graph, error) {
 	g, err := build(batch)
 	if err != nil {
@@ -182,7 +182,7 @@ func Simplified(build func(batch int64) (*model.Graph, error), batch int64) (*mo
 	return g, err
 }
 
-// FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].
+// FuseAttention returns a network with each attention as one operator; see simplify.FuseAttention.
 func FuseAttention(n Network) Network {
 	return n.changed(func(g *model.Graph) (*model.Graph, error) {
 		g, _, err := simplify.FuseAttention(g)
@@ -190,7 +190,7 @@ func FuseAttention(n Network) Network {
 	})
 }
 
-// BiasApart is a network whose convolutions' biases are operators of their own; see [simplify.BiasApart].
+// BiasApart returns a network with the biases of convolutions as operators of their own; see simplify.BiasApart.
 func BiasApart(n Network) Network { return n.changed(simplify.BiasApart) }
 
 // changed is a network with another graph in the place of each.
@@ -209,7 +209,8 @@ func (n Network) changed(to func(*model.Graph) (*model.Graph, error)) Network {
 	return n
 }
 
-// Slice is a network whose feed-forwards are in so many slices each; see [simplify.Slice]. None: it stays as it is.
+// Slice returns a network with each feed-forward in a number of slices; see simplify.Slice. Without numbers it returns
+// n.
 func Slice(n Network, parts []int64) Network {
 	if len(parts) == 0 {
 		return n
@@ -217,7 +218,7 @@ func Slice(n Network, parts []int64) Network {
 	return n.changed(func(g *model.Graph) (*model.Graph, error) { return simplify.Slice(g, parts) })
 }
 
-// HasAttention reports whether [FuseAttention] finds something in a network.
+// HasAttention reports whether FuseAttention changes a network.
 func HasAttention(n Network) (bool, error) {
 	g, err := n.Graph(1)
 	if err != nil {

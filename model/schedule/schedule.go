@@ -193,7 +193,7 @@ type Schedule struct {
 	Values     []Value
 	// L1Capacity is per core, LLBCapacity per cluster; both without reserves.
 	L1Capacity, LLBCapacity int64
-	// WeightRoom says how much of a core's L1 weights have.
+	// WeightRoom says the part of a core's L1 for weights.
 	WeightRoom WeightRoom
 	// Reserve is the number of sixteenths of the LLB that the memory plan leaves to weights and transfers on their
 	// way; 0: one.

@@ -90,7 +90,7 @@ type Plan struct {
 	Divisors bool `json:"divisors,omitempty"`
 	// Cores of a cluster that have work; 0: all.
 	Cores int64 `json:"cores,omitempty"`
-	// WeightRoom says how much of a core's L1 weights have, in all schedules of a file alike.
+	// WeightRoom says the part of a core's L1 for weights, in all schedules of a file alike.
 	WeightRoom schedule.WeightRoom `json:"weight_room,omitempty"`
 	Groups     []Group             `json:"groups"`
 	// Instances, each once, in any order.

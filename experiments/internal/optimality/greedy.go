@@ -195,17 +195,17 @@ func (o againstExact) sentences(all []studied) (sentences, notes []string) {
 				posed-len(open), posed, but, faster),
 			fmt.Sprintf("Exact instead of greedy, speed in the geometric mean (at most): bindings %s, memory plans %s, groups and "+
 				"split factors %s, every decision %s.", exact("bind"), exact("memory"), exact("split"), exact("all")),
-			fmt.Sprintf("A search that may also fuse otherwise and choose other kernels is %s times as fast as greedy, and no "+
-				"schedule of equal shares can be more than %s times as fast (geometric means).", means["best"], means["bound"]),
+			fmt.Sprintf("A search over all decisions, with other fusion and kernels, is %s times as fast as greedy; no schedule "+
+				"of equal shares can be more than %s times as fast (geometric means).", means["best"], means["bound"]),
 		}, []string{
-			fmt.Sprintf("Order and bindings in one program: %s. Its prices are formulas, while bindings alone go on to simulated "+
+			fmt.Sprintf("Order and bindings in one program: %s. It uses predicted costs; bindings alone are judged by simulated "+
 				"times.", exact("joint")),
-			fmt.Sprintf("Exact groups of %d networks have each attention as one operator, so that scores are in no memory. Greedy "+
-				"rules that have it, too, are %s times as fast as greedy on networks with attention.", fused, means["fused"]),
-			fmt.Sprintf("Greedy here is the paper's by its section 4.1: layers run in tiles, so that a tensor inside a layer takes "+
-				"no room (variant cross-layer with group alg2-layers). It is %s times as fast as variant cross-layer by itself, "+
-				"which counts every intermediate as a buffer and over which every decision exact gains %s; this project's greedy "+
-				"recipes, tiled, are %s times as fast as greedy.", means["buffers"], means["buffers all"], means["tiled"]),
+			fmt.Sprintf("In %d networks the exact groups have each attention as one operator, so scores are in no memory. Greedy "+
+				"with this operator is %s times as fast as greedy without, on networks with attention.", fused, means["fused"]),
+			fmt.Sprintf("Greedy is the paper's method by its section 4.1: layers run in tiles, so a tensor inside a layer takes no "+
+				"memory (cross-layer with group alg2-layers). It is %s times as fast as cross-layer itself, which counts "+
+				"every intermediate as a buffer. Every decision exact gains %s over cross-layer itself. This project's greedy "+
+				"recipes (tiled) are %s times as fast as greedy.", means["buffers"], means["buffers all"], means["tiled"]),
 		}
 }
 
@@ -214,15 +214,16 @@ func (o againstExact) table(all []studied) harness.Table {
 	t := harness.Table{Name: "study", Title: "Exact decisions, one at a time and together",
 		Columns: harness.Columns("<Network", "<Decision", "Candidates", "Columns", "Rows", "LP\n(ms)", "Simulated\n(ms)",
 			"Bound\n(ms)", "<Bound of", "Above\n(%)", "Over\ngreedy"),
-		Notes: []string{"Simulated: that decision exact, the others greedy; joint: order and bindings; all: every one; " +
-			"buffers: greedy with every intermediate as a buffer (cross-layer); fused: greedy with each attention as one " +
-			"operator, as exact groups may have it. Candidates: pairs of a group and a way to split it. Columns and rows: of the " +
-			"shortest-path program over those that were simulated. LP: what it predicts for a chunk by mean measured times, no " +
-			"bound, so that it may lie above what was simulated. Bound of: any, all schedules whose clusters have equal " +
-			"shares of the batch, as in all rows; class, all choices of the listed groups and ways, where that bound is " +
-			"higher, which stands for split alone. best: a search of " + fmt.Sprint(studyEvaluations) + " schedules, fewer than the command best simulates by " +
-			"itself. tiled: this project's greedy recipes, which fuse otherwise and have other kernels, " +
-			"at their own chunk, as best is."}}
+		Notes: []string{"Simulated: with that decision exact and the others greedy. joint: order and bindings; all: every " +
+			"decision; buffers: greedy with every intermediate as a buffer (cross-layer); fused: greedy with each attention as " +
+			"one operator, as exact groups may have it. " +
+			"Candidates: pairs of a group and a split. Columns and rows: of the shortest-path program. " +
+			"LP: the time of a chunk that it predicts from mean measured times; not a bound. " +
+			"Bound of: any, all schedules of equal shares; class, the listed groups and splits only, a higher bound for split " +
+			"alone. " +
+			"best: a search of " + fmt.Sprint(studyEvaluations) + " schedules (the command best simulates more). " +
+			"tiled: this project's greedy recipes, with other fusion and kernels. " +
+			"best and tiled choose their own chunk."}}
 	ms := func(x float64) string {
 		if x == 0 {
 			return "–"
@@ -315,10 +316,10 @@ func (o againstExact) programs(all [][]answers.Compared) harness.Table {
 		}
 		proven += fmt.Sprintf("%s %d and %d of %d; ", decision, greedily, exactly, posed)
 	}
-	t.Notes = []string{"Greedy, exact and bound: by the objective of the decision's program, on the other decisions that " +
-		"greedy has made. Exact: the search's answer. That of bindings is the best by measured prices, so that by formulas it " +
-		"may lie above the bound, which is the optimum by formulas where no table of the elimination is cut. Simulated: what " +
-		"follows that answer or, where that is faster, the one that the simulator chooses. Proven: greedy, where greedy's " +
+	t.Notes = []string{"Greedy, exact and bound: the decision's own objective, with all other decisions greedy. Exact: the " +
+		"answer of the search. Exact bindings are the best by measured costs, so their predicted cost may exceed the bound, " +
+		"which is the optimum by predicted costs where no table of the elimination is truncated. Simulated: the schedule with " +
+		"this answer or, where that is faster, with the answer that the simulator chooses. Proven: greedy, where greedy's " +
 		"answer meets the bound (so does the exact one); exact, where only the exact one does; –, neither. Answers proven " +
 		"optimal, greedy's and exact ones: " + strings.TrimSuffix(proven, "; ") + "."}
 	return t
@@ -385,11 +386,10 @@ func (o againstExact) ranks(all [][]answers.Compared) harness.Table {
 	t := harness.Table{Name: "ranks", Title: "Do objectives rank answers as the simulator does?",
 		Columns: harness.Columns("<Decision", "<By", "Networks", "Pairs", "Ranked|as simulated|otherwise",
 			"Kendall's\ntau", ".5 % apart|pairs|tau"),
-		Notes: []string{"Pairs of the answers of all methods to one decision for one network, the rest of the schedule being " +
-			"greedy, that differ in simulated time and by the decision's objective, or by predicted time: that of formulas in " +
-			"the schedule that follows, with what its memory plan moves (predicted_s of compare). tau = (as simulated - " +
-			"otherwise) / pairs. .5 % apart: those whose simulated times differ by so much or more. The objective of split is its " +
-			"simulated time."}}
+		Notes: []string{"Pairs: answers of two methods to one decision for one network, with all other decisions greedy, " +
+			"that differ in simulated time and in the decision's objective (or in predicted time: the cost model's time of the " +
+			"resulting schedule, with the moves of its memory plan; predicted_s of compare). tau = (as simulated - otherwise) / " +
+			"pairs. .5 % apart: pairs whose simulated times differ by .5 % or more. The objective of split is simulated time."}}
 	for _, decision := range []string{"split", "order", "bind", "memory"} {
 		for _, by := range []struct {
 			name string
