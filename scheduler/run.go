@@ -76,8 +76,8 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		}
 		if err == nil && apart.Sim.TotalPs < t.least {
 			if spec.Clusters > 1 {
-				apart.Notes = append(apart.Notes, fmt.Sprintf("the batch is divided over clusters: dividing layers takes "+
-					"%.3g times as long", float64(t.least)/float64(apart.Sim.TotalPs)))
+				apart.Notes = append(apart.Notes, fmt.Sprintf("clusters divide the batch: layers over them take %.3g times "+
+					"as long", float64(t.least)/float64(apart.Sim.TotalPs)))
 			}
 			return apart, nil
 		}

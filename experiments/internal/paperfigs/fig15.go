@@ -78,7 +78,7 @@ func reportFig15(rows gridRows, b *harness.Document) {
 		{"variant 3 (instance order)", "ordering", "l1"}, {"variant 4 (across layers)", "cross-layer", "ordering"}}
 	speedups := plots.Groups{Title: "Speedup over TVM, the paper's batches per cluster", YLabel: "Speedup (×)",
 		Categories: literature.Labels("mean\nA–J"), Line: 1, Log: true}
-	gains := plots.Groups{Title: "Gain over the variant before, published as the notes read it", YLabel: "Gain (×)",
+	gains := plots.Groups{Title: "Gain over the variant before (published: by the notes' reading)", YLabel: "Gain (×)",
 		Categories: literature.Labels("mean\nA–J"), Line: 1, Log: true}
 	for i, s := range steps {
 		all, _ := literature.Means(over(s[1], "tvm"))

@@ -115,7 +115,7 @@ func ganttOf(d *harness.Document, file string, runs []ran) {
 			at += p.Seconds
 			t.Lines = append(t.Lines, plots.TimelineMark{At: at * 1e3, Text: harness.Fixed(100*p.Utilization, 0) + " %"})
 		}
-		names = []string{"operator"}
+		names = []string{"operator; above a phase: share of the device that is busy"}
 		if k := slices.IndexFunc(list, func(other plots.Timeline) bool {
 			return reflect.DeepEqual(other.Rows, t.Rows) && reflect.DeepEqual(other.Lines, t.Lines)
 		}); k >= 0 {
