@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_196
+const total = 128_194
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_222
+const core = 100_220
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
