@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -168,12 +169,7 @@ func parseTime(text string, clockHz float64) (seconds float64, ok bool) {
 	return parseScaled(text, timeUnits, map[string]scale{"cycle": c, "cycles": c})
 }
 
-func nanIfZero(x float64) float64 {
-	if x == 0 {
-		return math.NaN()
-	}
-	return x
-}
+func nanIfZero(x float64) float64 { return cmp.Or(x, math.NaN()) }
 
 // parseCycles reads "24cycles" or plain "24".
 func parseCycles(text string) (Cycles, bool) {

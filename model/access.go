@@ -209,10 +209,7 @@ func broadcastAccess(in, out Shape) []Access {
 // one are matched, which is what a split along them keeps contiguous. What a box of the block's dimensions needs is
 // found from all of them together.
 func reshapeAccess(in, out Shape) []Access {
-	acc := make([]Access, len(in))
-	for k := range acc {
-		acc[k] = full()
-	}
+	acc := slices.Repeat([]Access{full()}, len(in))
 	for _, g := range ReshapeGroups(in, out) {
 		i0, i, j0, j := g.From, g.To, g.First, g.End
 		elements := in[i0:i].Elements()

@@ -375,9 +375,6 @@ func fullAlong(s Shape, dims ...int64) []Access {
 }
 
 func whole(s Shape) []Access {
-	acc := make([]Access, len(s))
-	for i := range acc {
-		acc[i] = full()
-	}
+	acc := slices.Repeat([]Access{full()}, len(s))
 	return acc
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -77,10 +78,7 @@ func (v *validation) tensors() {
 
 // writers checks that each operator writes activations that no other writes.
 func (v *validation) writers() {
-	v.writer = make([]int, len(v.Tensors))
-	for i := range v.writer {
-		v.writer[i] = -1
-	}
+	v.writer = slices.Repeat([]int{-1}, len(v.Tensors))
 	for i, op := range v.Ops {
 		if int(op.ID) != i {
 			v.say("operator %q has ID %d at position %d", op.Name, op.ID, i)

@@ -123,12 +123,7 @@ func Aborted(err error) bool {
 }
 
 // Dir is the directory of the results.
-func (o Options) Dir() string {
-	if o.Out == "" {
-		return "results"
-	}
-	return o.Out
-}
+func (o Options) Dir() string { return cmp.Or(o.Out, "results") }
 
 type runner struct {
 	Options

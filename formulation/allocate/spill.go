@@ -277,10 +277,7 @@ func (o *SpillOptions) placing() Options {
 
 // spread gives the buffers of p the offsets of those that are kept, and -1 to the others.
 func spread(p *Problem, place []int, placed []int64) []int64 {
-	offsets := make([]int64, len(p.Buffers))
-	for i := range offsets {
-		offsets[i] = -1
-	}
+	offsets := slices.Repeat([]int64{-1}, len(p.Buffers))
 	for k, i := range place {
 		offsets[i] = placed[k]
 	}

@@ -259,10 +259,7 @@ func (e *elimination) minima(v int, parts [][]term) ([]term, error) {
 		mean := make([]float64, e.size(v))
 		lows := make([][]float64, len(parts))
 		for k, part := range parts {
-			low := make([]float64, e.size(v))
-			for l := range low {
-				low[l] = math.Inf(1)
-			}
+			low := slices.Repeat([]float64{math.Inf(1)}, e.size(v))
 			err := e.sweep(v, part, e.around(v, part), func(_ int, sums []float64) {
 				for l, sum := range sums {
 					low[l] = min(low[l], sum)

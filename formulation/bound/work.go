@@ -88,10 +88,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, may layers, cut []bool, apa
 			return nil, fmt.Errorf("operator %q, which is %v, runs on no kind of core of %s", op.Name, op.Class(), m.Spec().Name)
 		}
 		peak, rows := math.Inf(1), math.Inf(1)
-		on := make([][numUnits]float64, len(m.Kinds()))
-		for k := range on {
-			on[k] = all(math.Inf(1))
-		}
+		on := slices.Repeat([][numUnits]float64{all(math.Inf(1))}, len(m.Kinds()))
 		for k, kind := range kinds {
 			p := pricers[kind]
 			p.peak, p.rows = 0, 0

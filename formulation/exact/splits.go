@@ -179,6 +179,54 @@ func exploreForms(ctx context.Context, d *scheduler.Draft, timed context.Context
 // explore simulates paths until no column has a competitive reduced cost, or the work or so many paths are done.
 func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal,
 	paths int) (*explored, error) {
+	c, given, err := listColumns(ctx, d, timed, x)
+	if err != nil {
+		return nil, err
+	}
+	e := &explored{graph: d.Graph, memo: x.Memo, columns: c}
+	r := explorer{explored: e, draft: d, rehearsal: x, known: map[string]bool{}, best: math.MaxInt64}
+	for _, path := range given {
+		r.add(path)
+	}
+	first, err := r.simulate(ctx)
+	if err = cmp.Or(err, first); err != nil {
+		return nil, err
+	}
+	e.given = slices.Clone(e.all)
+	e.Greedy = float64(e.all[0].ps) * 1e-12
+	rng := rand.New(rand.NewPCG(1, 2))
+	for report := d.Options.ReportTo("split"); ; {
+		e.Stop = solve.Why(timed)
+		if e.Stop == milp.Complete && (e.Paths >= paths || r.work >= commands(d, splitCommands) ||
+			d.Beaten(r.best/int64(x.Times), e.Paths)) {
+			e.Stop = milp.StopWork
+		}
+		if e.Stop != milp.Complete {
+			break
+		}
+		if r.propose(rng); len(r.list) == 0 {
+			break
+		}
+		before := r.best
+		if _, err := r.simulate(timed); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		if report != nil && r.best < before {
+			report(milp.Progress{Objective: float64(r.best) * 1e-12, Bound: c.Bound(), Improved: true})
+		}
+	}
+	program := c.Best(nil)
+	e.Listed, e.Priced = c.Size()
+	e.Rows, e.Columns, e.LP, e.Chunks, e.Bound = program.Rows, program.Columns, program.Seconds, x.Times, c.Bound()
+	return e, nil
+}
+
+// listColumns gives the columns of the draft's graph, and the paths of the draft's groups and of those of greedy rules.
+func listColumns(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal) (*split.Columns,
+	[][]int, error) {
 	var groupings []*schedule.Grouping
 	if d.Grouping != nil {
 		groupings = append(groupings, d.Grouping)
@@ -188,7 +236,7 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 		machine.Layers = layers
 		gr, err := graphturbo.Group(ctx, d.Graph, machine)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		groupings = append(groupings, gr)
 	}
@@ -196,112 +244,87 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 		split.NetworkOptions{InPlace: d.Options.InPlace, Uneven: d.Options.Uneven.Alternatives()[0], Cost: d.Options.Cost,
 			MaxGroups: 1, Also: groupings[1:]})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	chunks, launch := float64(x.Times), float64(x.Times)*d.Spec.LaunchSeconds
 	m, unpriced := cost.New(d.Spec)
-	c, given, err := n.Columns(ctx, timed, groupings, launch, func(ops []model.OpID) (least [2]float64) {
+	return n.Columns(ctx, timed, groupings, launch, func(ops []model.OpID) (least [2]float64) {
 		if unpriced == nil && d.Options.Cost == nil { // else launches alone
 			seconds, _ := bound.Group(d.Graph, m, ops)
 			least = [2]float64{chunks * seconds, chunks * d.ProductSeconds(ops)}
 		}
 		return least
 	})
-	if err != nil {
+}
+
+// An explorer simulates the paths that it proposes, round by round.
+type explorer struct {
+	*explored
+	draft     *scheduler.Draft
+	rehearsal *scheduler.Rehearsal
+	known     map[string]bool
+	list      []measuredPath // of a round
+	best      int64          // ps
+	work      int            // commands simulated
+}
+
+// add puts a path on the list, unless it was there before.
+func (r *explorer) add(path []int) bool {
+	name := fmt.Sprint(path)
+	if path == nil || r.known[name] {
+		return false
+	}
+	r.known[name] = true
+	r.list = append(r.list, measuredPath{of: r.explored, path: path})
+	return true
+}
+
+// propose lists the paths of a round: the shortest, some that are shortest under costs drawn around the means, and some
+// through columns that no path had, of least reduced cost first.
+func (r *explorer) propose(rng *rand.Rand) {
+	r.list = nil
+	r.add(r.columns.Best(nil).Path)
+	for try := 0; len(r.list) < splitRound/2 && try < splitRound; try++ {
+		r.add(r.columns.Best(rng).Path)
+	}
+	banned := map[int]bool{}
+	for _, deviations := range []float64{0, 0.5, 1, 1.5, 2, 3, 5, 8, 12, 20} {
+		for len(r.list) < splitRound {
+			path, fresh := r.columns.Next(deviations, banned)
+			if len(fresh) == 0 || !r.add(path) {
+				break
+			}
+			for _, k := range fresh {
+				banned[k] = true
+			}
+		}
+	}
+}
+
+// simulate simulates the list, and learns what columns cost; first is the error of its first path.
+func (r *explorer) simulate(ctx context.Context) (first error, err error) {
+	outcomes := make([]scheduler.Outcome, len(r.list))
+	var workers errgroup.Group
+	workers.SetLimit(splitRound)
+	for i := range r.list {
+		workers.Go(func() error {
+			outcomes[i] = r.rehearsal.Simulate(ctx, r.list[i].schedule(r.draft))
+			return ctx.Err()
+		})
+	}
+	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
-	e := &explored{graph: d.Graph, memo: x.Memo, columns: c}
-	known, best, work := map[string]bool{}, int64(math.MaxInt64), 0
-	var list []measuredPath
-	add := func(path []int) bool {
-		name := fmt.Sprint(path)
-		if path == nil || known[name] {
-			return false
-		}
-		known[name] = true
-		list = append(list, measuredPath{of: e, path: path})
-		return true
-	}
-	simulate := func(ctx context.Context) (first error, err error) {
-		outcomes := make([]scheduler.Outcome, len(list))
-		var workers errgroup.Group
-		workers.SetLimit(splitRound)
-		for i := range list {
-			workers.Go(func() error {
-				outcomes[i] = x.Simulate(ctx, list[i].schedule(d))
-				return ctx.Err()
-			})
-		}
-		if err := workers.Wait(); err != nil {
-			return nil, err
-		}
-		for i, o := range outcomes {
-			e.Paths++
-			if o.Err != nil {
-				c.Avoid(list[i].path)
-				continue
-			}
-			work += o.Commands
-			c.Learn(list[i].path, o.Took)
-			list[i].ps, list[i].commands = o.Ps, o.Commands
-			if e.all = append(e.all, list[i]); o.Ps < best {
-				best = o.Ps
-			}
-		}
-		return outcomes[0].Err, nil
-	}
-	for _, path := range given {
-		add(path)
-	}
-	first, err := simulate(ctx)
-	if err = cmp.Or(err, first); err != nil {
-		return nil, err
-	}
-	e.given = slices.Clone(e.all)
-	e.Greedy = float64(e.all[0].ps) * 1e-12
-	rng := rand.New(rand.NewPCG(1, 2))
-	for report := d.Options.ReportTo("split"); ; {
-		e.Stop = solve.Why(timed)
-		if e.Stop == milp.Complete && (e.Paths >= paths || work >= commands(d, splitCommands) ||
-			d.Beaten(best/int64(x.Times), e.Paths)) {
-			e.Stop = milp.StopWork
-		}
-		if e.Stop != milp.Complete {
-			break
-		}
-		list = nil
-		add(c.Best(nil).Path)
-		for try := 0; len(list) < splitRound/2 && try < splitRound; try++ {
-			add(c.Best(rng).Path)
-		}
-		banned := map[int]bool{}
-		for _, deviations := range []float64{0, 0.5, 1, 1.5, 2, 3, 5, 8, 12, 20} {
-			for len(list) < splitRound {
-				path, fresh := c.Next(deviations, banned)
-				if len(fresh) == 0 || !add(path) {
-					break
-				}
-				for _, k := range fresh {
-					banned[k] = true
-				}
-			}
-		}
-		if len(list) == 0 {
-			break
-		}
-		before := best
-		if _, err := simulate(timed); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
+	for i, o := range outcomes {
+		r.Paths++
+		if o.Err != nil {
+			r.columns.Avoid(r.list[i].path)
 			continue
 		}
-		if report != nil && best < before {
-			report(milp.Progress{Objective: float64(best) * 1e-12, Bound: c.Bound(), Improved: true})
-		}
+		r.work += o.Commands
+		r.columns.Learn(r.list[i].path, o.Took)
+		r.list[i].ps, r.list[i].commands = o.Ps, o.Commands
+		r.all, r.best = append(r.all, r.list[i]), min(r.best, o.Ps)
 	}
-	program := c.Best(nil)
-	e.Listed, e.Priced = c.Size()
-	e.Rows, e.Columns, e.LP, e.Chunks, e.Bound = program.Rows, program.Columns, program.Seconds, x.Times, c.Bound()
-	return e, nil
+	return outcomes[0].Err, nil
 }

@@ -30,13 +30,8 @@ const (
 // scaled finds the scaling of m. Rows get a largest coefficient of about 1, and continuous columns coefficients about
 // 1; integers stay what they are.
 func scaled(m *milp.Model) scaling {
-	s := scaling{make([]float64, m.NumConstraints()), make([]float64, m.NumVars()), 1}
-	for i := range s.row {
-		s.row[i] = 1
-	}
-	for j := range s.column {
-		s.column[j] = 1
-	}
+	one := []float64{1}
+	s := scaling{slices.Repeat(one, m.NumConstraints()), slices.Repeat(one, m.NumVars()), 1}
 	wild := false
 	for i := range s.row {
 		low, high := 1/tame, tame

@@ -20,11 +20,10 @@ const pairLimit = 200_000
 
 // program is the model with what it takes to read its solution.
 type program struct {
-	p       *Problem
-	kept    []int // groups, ascending
-	model   *milp.Model
-	x       []milp.Var
-	circles [][]int // of groups, whose constraints (3) the model has
+	p     *Problem
+	kept  []int // groups, ascending
+	model *milp.Model
+	x     []milp.Var
 }
 
 // Formulate builds the model of the package's documentation, without constraints (3).
@@ -37,7 +36,7 @@ func Formulate(p *Problem, opts Options) (*milp.Model, error) {
 }
 
 func formulate(p *Problem, opts Options, circles [][]int) *program {
-	pr := &program{p: p, kept: p.prune(), model: milp.New("split"), circles: circles}
+	pr := &program{p: p, kept: p.prune(), model: milp.New("split")}
 	// The start's groups stay, or the solver could not be given it.
 	for _, k := range opts.Start {
 		if at, there := slices.BinarySearch(pr.kept, k); !there {

@@ -205,10 +205,7 @@ func (p *Problem) prune() []int {
 			continue
 		}
 		// d[i]: the first i atoms of S.
-		d := make([]float64, len(g.Atoms)+1)
-		for i := range d {
-			d[i] = math.Inf(1)
-		}
+		d := slices.Repeat([]float64{math.Inf(1)}, len(g.Atoms)+1)
 		d[0] = 0
 		for i, a := range g.Atoms {
 			for _, part := range from[a] {

@@ -19,7 +19,7 @@ func small(r *rand.Rand) *Problem {
 		RowsFrom: level(), ColumnsFrom: level(), To: level(), Constant: r.IntN(2) == 0},
 		Machine{Cores: pick(1, 2, 3, 6), Rows: pick(1, 4, 8), Columns: pick(1, 4, 16), Row: 1 / float64(pick(1, 2, 4)),
 			Load: float64(pick(0, 4)), Gap: float64(pick(0, 1)), Fill: float64(pick(0, 8)),
-			Simple: 0.1, Special: 1, Move: 0.1, VectorFill: 4, SpecialFill: 4, Serial: r.IntN(2) == 0, Clock: 1e9,
+			Simple: 0.1, Special: 1, Move: 0.1, VectorFill: 4, SpecialFill: 4, Clock: 1e9,
 			Data: pick(1<<10, 1<<12, 1<<14), Ring: pick(1<<9, 1<<11), Home: pick(0, 1<<10), In: float64(pick(4, 16)) * 1e9,
 			Out:     float64(pick(4, 16)) * 1e9,
 			LLBRate: float64(pick(8, 64)) * 1e9, DDRWeights: float64(pick(2, 16)) * 1e9, L1Latency: float64(pick(0, 20)) * 1e-9,

@@ -61,10 +61,7 @@ type dimension struct {
 // Divide says that rows and columns are those of several dimensions, the outermost first, of which cores
 // take whole indices: rows along any of them, columns along the first.
 func (p *Product) Divide(rows, columns []int64, cores int64) {
-	p.rowParts, p.rowDims = make([]int64, cores+1), make([]dimension, len(rows))
-	for n := range p.rowParts {
-		p.rowParts[n] = 1
-	}
+	p.rowParts, p.rowDims = slices.Repeat([]int64{1}, int(cores)+1), make([]dimension, len(rows))
 	for d, extent := range slices.Backward(rows) {
 		next, parts := make([]int64, cores+1), make([]int64, cores+1)
 		for n := int64(1); n <= cores; n++ {
@@ -220,10 +217,8 @@ type Machine struct {
 	InFlight             int64
 	Row, Load, Gap, Fill float64
 	MatrixUnits          int64
-	// Cycles of the vector work by operation, and of each command; Serial: special functions take
-	// the vector unit's time.
+	// Cycles of the vector work by operation, and of each command.
 	Simple, Special, Move, VectorFill, SpecialFill float64
-	Serial                                         bool
 	VectorUnits, SpecialUnits                      int64
 	Clock                                          float64 // cycles per second
 
@@ -251,7 +246,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	m := &Machine{
 		Cores: schedule.CoresWithL1(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
 		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
-		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
+		Move: c.LaneCycles(hardware.OpMove, vector),
 		Data: schedule.DataBytes(s), Ring: schedule.WeightsStay.RingBytes(s), Home: schedule.WeightsStay.HomeBytes(s),
 		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, Sync: s.SyncSeconds,
 		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,

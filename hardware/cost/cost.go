@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -304,14 +305,8 @@ func (m *Model) PeakVectorOpsPerSecond(dt model.DType) float64 {
 	sum := 0.0
 	for _, k := range m.Kinds() {
 		r, _ := rate(k.vector, dt)
-		n := k.spec.CoresWith(hardware.Vector)
-		if n == 0 {
-			n = k.spec.CoresWith(hardware.Special)
-		}
-		c := k.vector.CyclesPerOp[hardware.OpSimple]
-		if c == 0 {
-			c = 1
-		}
+		n := cmp.Or(k.spec.CoresWith(hardware.Vector), k.spec.CoresWith(hardware.Special))
+		c := cmp.Or(k.vector.CyclesPerOp[hardware.OpSimple], 1)
 		sum += float64(k.spec.Clusters/k.spec.Sides()*n) * float64(k.vector.Lanes) * r / c * k.spec.ClockHz /
 			k.vector.ClockRatio(k.spec)
 	}

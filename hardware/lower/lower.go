@@ -430,10 +430,7 @@ func newProgram(name string, spec *hardware.Spec, net *network, clusters int, op
 			}
 		}
 	}
-	port := spec.DDRLink.BandwidthBytesPerSecond
-	if port == 0 {
-		port = spec.DDR.BandwidthBytesPerSecond
-	}
+	port := cmp.Or(spec.DDRLink.BandwidthBytesPerSecond, spec.DDR.BandwidthBytesPerSecond)
 	gb := float64(int64(1) << 50) // not a limit
 	if spec.LLB != nil {
 		gb = spec.LLB.BandwidthBytesPerSecond

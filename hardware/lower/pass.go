@@ -135,10 +135,7 @@ func (x *passing) together(p *isa.Program, ends []int) error {
 	if backward {
 		return nil
 	}
-	place := make([]int32, len(p.Commands))
-	for i := range place {
-		place[i] = -1
-	}
+	place := slices.Repeat([]int32{-1}, len(p.Commands))
 	next := append([]int{0}, ends[:len(ends)-1]...)
 	commands := make([]isa.Command, 0, len(p.Commands))
 	missing := func(d int32) bool { return place[d] < 0 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -84,10 +85,7 @@ func (u *usage[T]) check() error {
 	}
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		capacity := p.Capacity[b.Level]
-		if capacity == 0 {
-			capacity = math.MaxInt64
-		}
+		capacity := cmp.Or(p.Capacity[b.Level], math.MaxInt64)
 		if b.Bytes > capacity || b.Address > capacity-b.Bytes {
 			// Unsigned, since the end may be beyond any capacity.
 			excess := uint64(b.Address) + uint64(b.Bytes) - uint64(capacity)

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
@@ -10,10 +12,7 @@ import (
 // queue's own predecessor says less.
 func Causes(p *isa.Program, r *Result) []int32 {
 	cause := make([]int32, len(p.Commands))
-	before := make([]int32, len(p.Queues))
-	for q := range before {
-		before[q] = -1
-	}
+	before := slices.Repeat([]int32{-1}, len(p.Queues))
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		cause[i] = -1

@@ -1,15 +1,15 @@
 package astitch
 
-import "github.com/dsasched/dsasched/model/schedule"
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
 
 // Scopes declares the result of every instance in the DDR: kernels exchange data
 // there, and only inside a stitch operator it is nearer.
 func Scopes(instances int) []schedule.Level {
-	scopes := make([]schedule.Level, instances)
-	for i := range scopes {
-		scopes[i] = schedule.DDR
-	}
-	return scopes
+	return slices.Repeat([]schedule.Level{schedule.DDR}, instances)
 }
 
 // Localize is the check of block locality, on a schedule with its steps and before its memory plan: a value that is

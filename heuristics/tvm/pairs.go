@@ -20,10 +20,7 @@ func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [
 			owner[id] = i
 		}
 	}
-	first := make([]int, len(layers)) // of each second layer, its first
-	for i := range first {
-		first[i] = -1
-	}
+	first := slices.Repeat([]int{-1}, len(layers)) // of each second layer, its first
 	paired := make([]bool, len(layers))
 	for j := range layers {
 		anchor := g.Op(layers[j][0].Anchor)

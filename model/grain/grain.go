@@ -271,10 +271,7 @@ func groupNorm(e *expander, op *model.Op, in []model.TensorID, eps float64) (mod
 	}
 	x = e.part("divide", "Div", model.Attr{}, x, d)
 	x = e.part("channels", "Reshape", model.Attr{Shape: s.Clone()}, x)
-	perChannel := make([]int64, len(s)-1)
-	for i := range perChannel {
-		perChannel[i] = 1
-	}
+	perChannel := slices.Repeat([]int64{1}, len(s)-1)
 	perChannel[0] = s[1]
 	scale := e.part("scale/channels", "Reshape", model.Attr{Shape: perChannel}, in[1])
 	if len(in) == 2 {

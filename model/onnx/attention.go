@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -237,9 +238,7 @@ func (c *call) present(i int, k, v heads) {
 func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 	s := x.shape
 	last := len(s) - 1
-	if dim == 0 {
-		dim = s[last]
-	}
+	dim = cmp.Or(dim, s[last])
 	if dim < 2 || dim > s[last] || dim%2 != 0 {
 		c.fail("rotates %d of %d features", dim, s[last])
 	}

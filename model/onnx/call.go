@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -237,9 +238,7 @@ func (c *call) bind(i int, v *value) {
 	if i >= len(c.node.outputs) || c.node.outputs[i] == "" {
 		return
 	}
-	if v.name == "" {
-		v.name = c.node.outputs[i]
-	}
+	v.name = cmp.Or(v.name, c.node.outputs[i])
 	c.values[c.node.outputs[i]] = v
 }
 

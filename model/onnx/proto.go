@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -199,12 +200,7 @@ func (d *decoder) label(h field, list *[]string) {
 }
 
 // shownDomain is a domain as errors name it.
-func shownDomain(s string) string {
-	if s == "" {
-		return "ai.onnx"
-	}
-	return s
-}
+func shownDomain(s string) string { return cmp.Or(s, "ai.onnx") }
 
 func (d *decoder) appendNode(h field, g *graphProto) {
 	n := &nodeProto{index: len(g.nodes)}

@@ -146,9 +146,7 @@ func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 // firstOverlap finds two boxes that share n elements; n is 0 if there are none. Only boxes that meet along one
 // dimension are compared, in the order of their beginnings.
 func firstOverlap(boxes []model.Region, along int) (j, q int, n int64) {
-	if along < 0 {
-		along = 0
-	}
+	along = max(along, 0)
 	var order []int
 	for i, r := range boxes {
 		if r.Elements() > 0 {

@@ -341,10 +341,7 @@ func (b *builder) instances() {
 		b.say("order", "has %d entries for %d instances", k, n)
 		return
 	}
-	at := make([]int, n) // position in the order
-	for i := range at {
-		at[i] = -1
-	}
+	at := slices.Repeat([]int{-1}, n) // position in the order
 	for pos, x := range b.plan.Order {
 		field := fmt.Sprintf("order[%d]", pos)
 		i := b.find(x[0], int64(x[1]))

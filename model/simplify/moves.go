@@ -154,10 +154,7 @@ func (e *editor) operand(f *model.Op, k int, out model.Shape) model.Shape {
 	if f.Kind == "BatchNorm" || len(s) > len(out) {
 		return nil
 	}
-	full := make(model.Shape, len(out))
-	for d := range full {
-		full[d] = 1
-	}
+	full := slices.Repeat(model.Shape{1}, len(out))
 	switch {
 	case scale && s.Elements() == 1:
 	case scale && len(s) == 1:

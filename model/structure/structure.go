@@ -125,14 +125,8 @@ type finder struct {
 
 func newFinder(n *Network) *finder {
 	g := n.Graph
-	f := &finder{Network: n, flow: make([]bool, len(g.Tensors)), at: make([]int, len(g.Ops)),
-		lastUse: make([]int, len(g.Tensors)), types: map[string]int{}}
-	for i := range f.at {
-		f.at[i] = -1
-	}
-	for i := range f.lastUse {
-		f.lastUse[i] = -1
-	}
+	f := &finder{Network: n, flow: make([]bool, len(g.Tensors)), at: slices.Repeat([]int{-1}, len(g.Ops)),
+		lastUse: slices.Repeat([]int{-1}, len(g.Tensors)), types: map[string]int{}}
 	for i, l := range n.Layers {
 		for _, id := range l.Ops {
 			f.at[id] = i
@@ -272,10 +266,7 @@ func (f *finder) attach(blocks []Block) []Block {
 func (f *finder) attachOnce(blocks []Block) []Block {
 	types := f.typesOf(blocks)
 	const undecided, none = -1, -2
-	follower := make([]int, len(f.types))
-	for i := range follower {
-		follower[i] = undecided
-	}
+	follower := slices.Repeat([]int{undecided}, len(f.types))
 	for i := range blocks {
 		next := none
 		if i+1 < len(blocks) {

@@ -1,6 +1,7 @@
 package ansor
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -220,10 +221,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	for _, w := range st.Writes {
 		touched[outBuffer] += float64(k.Values[w].CoreBytes)
 	}
-	ops := float64(l.MACs) / float64(max(1, st.Cores)*factor)
-	if ops == 0 {
-		ops = float64(work.Total())
-	}
+	ops := cmp.Or(float64(l.MACs)/float64(max(1, st.Cores)*factor), float64(work.Total()))
 	list = append(list, reuse(loops(n, dims.Reps > 1), ops, tiles*passes, touched)...)
 	for i, x := range list {
 		list[i] = signedLog(x)

@@ -1,6 +1,7 @@
 package readings
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -43,12 +44,7 @@ func (r results) mean(to, from string) float64 {
 	return stat.Mean(list, nil)
 }
 
-func rate(row harness.Row) float64 {
-	if row.ThroughputPerSecond == 0 {
-		return math.NaN()
-	}
-	return row.ThroughputPerSecond
-}
+func rate(row harness.Row) float64 { return cmp.Or(row.ThroughputPerSecond, math.NaN()) }
 
 // numbers lists them.
 func numbers() []number {

@@ -85,10 +85,7 @@ func Derive(net *model.Graph) (*Graph, error) {
 	for _, out := range d.ends() {
 		parts[out] = append(parts[out], d.loss(out))
 	}
-	d.g.Gradient = make([]int, len(net.Tensors))
-	for i := range d.g.Gradient {
-		d.g.Gradient[i] = -1
-	}
+	d.g.Gradient = slices.Repeat([]int{-1}, len(net.Tensors))
 	for k := len(net.Ops) - 1; k >= 0; k-- {
 		op := net.Ops[k]
 		var dY []int

@@ -162,10 +162,7 @@ func (x *fuser) oneToOne(op *model.Op, t model.TensorID) bool {
 
 // kernels collects what is computed within each root.
 func (x *fuser) kernels() {
-	seen := make([]model.OpID, len(x.g.Ops))
-	for i := range seen {
-		seen[i] = -1
-	}
+	seen := slices.Repeat([]model.OpID{-1}, len(x.g.Ops))
 	for _, op := range x.g.Ops {
 		if x.why[op.ID] == "" || x.roles[op.ID] == fusion.View {
 			continue

@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -85,12 +86,7 @@ func Constants() []Constant {
 			Set: func(s *hardware.Spec, v float64) { s.LaunchSeconds = v * 1e-6 }},
 		{Name: "ddr.activation_efficiency", Lo: 0.5, Hi: 1, Prior: 1, Step: 0.01,
 			Why: "DRAM with short rows and turns between reading and writing gives half to all of its bandwidth; without a fit: all",
-			Get: func(s *hardware.Spec) float64 {
-				if s.DDRActivationEfficiency == 0 {
-					return 1
-				}
-				return s.DDRActivationEfficiency
-			},
+			Get: func(s *hardware.Spec) float64 { return cmp.Or(s.DDRActivationEfficiency, 1) },
 			Set: func(s *hardware.Spec, v float64) { s.DDRActivationEfficiency = v }},
 		{Name: "mme.block", Unit: "cycles", Lo: 0, Hi: 27, Prior: 0, Step: 0.5,
 			Why: "from nothing (the next block is filled in while one works) to a whole small operation, published as 24 to 28 cycles, less one of work; without a fit: nothing",

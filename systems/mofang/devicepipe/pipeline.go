@@ -153,10 +153,7 @@ func (s *Schedule) ready(end []map[Task]float64, i int, t Task) (at, seconds flo
 
 func (r *Result) measure(s *Schedule, power Power) {
 	p := len(s.Tasks)
-	first, last, busy := make([]float64, p), make([]float64, p), make([]float64, p)
-	for i := range first {
-		first[i] = math.Inf(1)
-	}
+	first, last, busy := slices.Repeat([]float64{math.Inf(1)}, p), make([]float64, p), make([]float64, p)
 	for _, run := range r.Runs {
 		r.Seconds = max(r.Seconds, run.End)
 		first[run.Stage] = min(first[run.Stage], run.Start)

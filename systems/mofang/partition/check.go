@@ -31,10 +31,7 @@ func (p *Problem) devices(d *Division) ([]int, error) {
 		return nil, bad("found %d accelerators and %d CPUs, expected at most %d and %d", len(d.Accelerators), len(d.CPUs),
 			p.Accelerators, p.CPUs)
 	}
-	at := make([]int, len(p.Nodes))
-	for i := range at {
-		at[i] = -1
-	}
+	at := slices.Repeat([]int{-1}, len(p.Nodes))
 	for dev, set := range slices.Concat(d.Accelerators, d.CPUs) {
 		if dev >= len(d.Accelerators) {
 			dev += p.Accelerators - len(d.Accelerators)
@@ -168,10 +165,7 @@ func (p *Problem) places(at []int) (place []int, waits int) {
 			before[w][u] = true
 		}
 	}
-	place = make([]int, n)
-	for i := range place {
-		place[i] = -1
-	}
+	place = slices.Repeat([]int{-1}, n)
 	for k := range n {
 		next := -1
 		for dev := range n {

@@ -36,10 +36,7 @@ func newGrowth(g *contracted) *growth {
 	w := &growth{g: g, l: &lattice{words: max(1, (len(g.classes)+63)/64), full: -1}}
 	w.l.sets = make([]uint64, w.l.words)
 	w.l.acc, w.l.cpu, w.l.bytes, w.l.barred = []float64{0}, []float64{0}, []float64{0}, []int32{0}
-	w.table = make([]int32, 1<<10)
-	for i := range w.table {
-		w.table[i] = -1
-	}
+	w.table = slices.Repeat([]int32{-1}, 1<<10)
 	return w
 }
 
@@ -85,10 +82,7 @@ func (w *growth) grow(i int, c int, scratch bitset) int32 {
 	l.barred = append(l.barred, barred)
 	w.table[at] = id
 	if 2*l.len() > len(w.table) {
-		w.table = make([]int32, 2*len(w.table))
-		for i := range w.table {
-			w.table[i] = -1
-		}
+		w.table = slices.Repeat([]int32{-1}, 2*len(w.table))
 		for i := range l.len() {
 			_, at := w.find(l.set(i))
 			w.table[at] = int32(i)
@@ -174,10 +168,7 @@ func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64, work i
 	K, L := g.accelerators, g.cpus
 	s = &sweep{g: g, l: l, cutoff: cutoff, work: work, width: (K + 1) * (L + 1)}
 	n := l.len()
-	s.best = make([]float64, n*s.width)
-	for i := range s.best {
-		s.best[i] = cutoff
-	}
+	s.best = slices.Repeat([]float64{cutoff}, n*s.width)
 	s.from = make([]int32, n*s.width)
 	s.device = make([]bool, n*s.width)
 	s.comm = make([]float64, n)
