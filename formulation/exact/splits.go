@@ -225,8 +225,8 @@ func explore(ctx context.Context, d *scheduler.Draft, timed context.Context, x *
 }
 
 // listColumns gives the columns of the draft's graph, and the paths of the draft's groups and of those of greedy rules.
-func listColumns(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal) (*split.Columns,
-	[][]int, error) {
+func listColumns(ctx context.Context, d *scheduler.Draft, timed context.Context, x *scheduler.Rehearsal) (
+	*split.Columns, [][]int, error) {
 	var groupings []*schedule.Grouping
 	if d.Grouping != nil {
 		groupings = append(groupings, d.Grouping)
