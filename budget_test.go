@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_100
+const total = 128_099
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_160
+const core = 100_159
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -23,7 +23,7 @@ const slack = 60
 // budget is the most lines of Go without tests that each package may have.
 var budget = map[string]int{
 	".":                               27,
-	"cmd/cli":                         7219,
+	"cmd/cli":                         7220,
 	"cmd/dsasched":                    7,
 	"examples/accelerator":            47,
 	"examples/command":                85,
@@ -72,21 +72,21 @@ var budget = map[string]int{
 	"model/grain":                     391,
 	"model/network":                   247,
 	"model/onnx":                      7219,
-	"model/schedule":                  5914,
+	"model/schedule":                  5915,
 	"model/schedulefile":              1528,
 	"model/simplify":                  2153,
 	"model/structure":                 1055,
 	"model/zoo":                       2681,
 	"notebooks/show":                  69,
 	"plots":                           1693,
-	"plots/page":                      918,
+	"plots/page":                      916,
 	"plots/recording":                 893,
 	"recipes":                         297,
-	"scheduler":                       8134,
-	"scheduler/answers":               1267,
+	"scheduler":                       8130,
+	"scheduler/answers":               1268,
 	"scheduler/explain":               880,
 	"scheduler/picture":               231,
-	"scheduler/search":                2236,
+	"scheduler/search":                2238,
 	"systems":                         50,
 	"systems/ansor":                   3130,
 	"systems/ansor/example":           53,

@@ -316,6 +316,46 @@ func TestPanicOfAStrategy(t *testing.T) {
 	}
 }
 
+// A setting of the caller's own that panics when the search changes it is an error of the search.
+func TestPanicOfAMove(t *testing.T) {
+	greedy, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mood := scheduler.Setting[int]{Name: "mood", Choices: []scheduler.Choice[int]{{Name: "good", Value: 0}},
+		Change: func(scheduler.Rand, *schedule.Schedule, int) (int, bool) { panic("no") }}
+	_, err = search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, search.BestOptions{Evaluations: 200,
+		Recipes: []scheduler.Recipe{greedy.WithStage("order", mood.Stage())}})
+	if want := regexp.MustCompile(`move mood panicked at .*best_test.go:\d+: no$`); err == nil ||
+		!want.MatchString(err.Error()) {
+		t.Errorf("found %v, expected %v", err, want)
+	}
+}
+
+// The cores that answers name are those that work, whichever the binding was before a nest took others.
+func TestOutputBindings(t *testing.T) {
+	recipe, err := recipes.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 32, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Schedule
+	last := len(s.Steps) - 1
+	of, one := s.Steps[last].Instance, slices.Repeat(schedule.Binding{1}, len(s.Steps[last].Binding))
+	if got := s.OutputBindings()[of]; !got.Equal(s.Bindings[of]) || got.Equal(one) {
+		t.Fatalf("as decided, %v, expected %v, of several cores", got, s.Bindings[of])
+	}
+	if err := s.Rebind(last, one); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.OutputBindings()[of]; !got.Equal(one) {
+		t.Errorf("found %v, expected %v", got, one)
+	}
+}
+
 // Bindings of layers change the program, and come back from the file.
 func TestLayerBindings(t *testing.T) {
 	net, chip := open(t, "toy-fig3"), load(t, "stcp920")

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,20 +112,11 @@ func lookup(name string) (Recipe, error) {
 }
 
 // Pick returns the name of the strategy for a stage, "" if there is no such stage.
-func (r Recipe) Pick(stage string) string {
-	st, err := r.stage(stage)
-	if err != nil {
-		return ""
-	}
-	return r.choice(st).Name
-}
+func (r Recipe) Pick(stage string) string { return r.Strategy(stage).Name }
 
 // Has reports whether the recipe already has the strategy of a pick, by name or alias.
 func (r Recipe) Has(p Pick) bool {
-	st, err := r.stage(p.Stage)
-	if err != nil {
-		return false
-	}
+	st, _ := r.stage(p.Stage) // where there is none, it has no strategies
 	s, err := st.Lookup(p.Strategy)
 	return err == nil && s.Name == r.choice(st).Name
 }
@@ -158,12 +150,9 @@ func (r Recipe) Exact() bool {
 func (r Recipe) With(stage string, s Strategy) Recipe {
 	r.Picks, r.Fallback, r.Evaluations = slices.Clone(r.Picks), nil, 0
 	r.set(Pick{stage, s.Name})
-	own := map[string]Strategy{stage: s.unpanicking()}
-	for name, other := range r.own {
-		if name != stage {
-			own[name] = other
-		}
-	}
+	own := map[string]Strategy{}
+	maps.Copy(own, r.own)
+	own[stage] = s.unpanicking()
 	r.own = own
 	return r
 }
@@ -184,6 +173,13 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 	for i, s := range st.Strategies {
 		st.Strategies[i] = s.unpanicking()
 	}
+	st.moves = slices.Clone(st.moves)
+	for i, m := range st.moves {
+		st.moves[i].Make = func(a *Site) *Decisions {
+			defer func() { a.Err = panicked("move "+m.Name, recover()) }()
+			return m.Make(a)
+		}
+	}
 	r.stages, r.Fallback, r.Evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
 	return r
 }
@@ -192,21 +188,25 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 func (s Strategy) unpanicking() Strategy {
 	if decide := s.Decide; decide != nil {
 		s.Decide = func(ctx context.Context, d *Draft) (err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					at := make([]uintptr, 16)
-					frames := runtime.CallersFrames(at[:runtime.Callers(2, at)])
-					f, more := frames.Next()
-					for more && strings.HasPrefix(f.Function, "runtime.") {
-						f, more = frames.Next()
-					}
-					err = fmt.Errorf("strategy %s panicked at %s:%d: %v", s.Name, f.File, f.Line, p)
-				}
-			}()
+			defer func() { err = cmp.Or(panicked("strategy "+s.Name, recover()), err) }()
 			return decide(ctx, d)
 		}
 	}
 	return s
+}
+
+// panicked is the error of what was recovered in a deferred call; nil: nothing was.
+func panicked(who string, p any) error {
+	if p == nil {
+		return nil
+	}
+	at := make([]uintptr, 16)
+	frames := runtime.CallersFrames(at[:runtime.Callers(3, at)])
+	f, more := frames.Next()
+	for more && strings.HasPrefix(f.Function, "runtime.") {
+		f, more = frames.Next()
+	}
+	return fmt.Errorf("%s panicked at %s:%d: %v", who, f.File, f.Line, p)
 }
 
 // table lists the stages of the recipe, for those that change nothing in it.
@@ -377,7 +377,6 @@ func (r Recipe) Searchable() error {
 
 // Picking is the recipe with another strategy of the table for a stage, under the same name.
 func (r Recipe) Picking(p Pick) Recipe {
-	r.Picks = slices.Clone(r.Picks)
 	r.set(p)
 	return r
 }

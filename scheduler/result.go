@@ -289,17 +289,13 @@ type Working struct {
 func (r *Result) Working() Working {
 	w := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}
 	for _, plan := range r.Plans {
-		busy := false
+		busy := 0
 		for _, seg := range plan {
-			s := seg.Schedule
-			busy = busy || len(s.Steps) > 0
-			for i := range s.Steps {
-				w.Cores = max(w.Cores, int(s.Steps[i].Active()))
+			for i := range seg.Schedule.Steps {
+				busy, w.Cores = 1, max(w.Cores, int(seg.Schedule.Steps[i].Active()))
 			}
 		}
-		if busy {
-			w.Clusters++
-		}
+		w.Clusters += busy
 	}
 	return w
 }

@@ -22,6 +22,7 @@ type Site struct {
 	Same     func(k int) []int // the groups that do the same as group k, itself among them
 	Kind     func(k int) any   // equal for groups that do the same
 	Known    map[any]any       // what moves remember
+	Err      error             // a caller's move has panicked
 	roles    []int             // of operators, once they are asked for
 }
 

@@ -259,6 +259,8 @@ func TestBadInput(t *testing.T) {
 		{"run ablation --out=", 2, `--out is empty`},
 		{"schedul resnet50", 2, `unknown command "schedul": did you mean schedule\?`},
 		{"frobnicate", 2, `unknown command "frobnicate": 'dsasched --help' lists`},
+		{"frobnicate --help", 2, `unknown command "frobnicate": 'dsasched --help' lists`},
+		{"solve frobnicate --help", 2, `unknown command "frobnicate": 'dsasched solve --help' lists`},
 		{"help frobnicate", 2, `no command "frobnicate"`},
 		{"schedule resnet50 --fast", 2, `unknown flag: --fast`},
 		{"--fast", 2, `unknown flag: --fast`},

@@ -169,6 +169,7 @@ var everyday = strings.Fields(
 // helpOf gives all that the help says of a command, or what fits a screen.
 func helpOf(all bool) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, _ []string) {
+		check(unknownCommand(cmd, cmd.Flags().Args()))
 		text := cmp.Or(cmd.Long, cmd.Short) + "\n\n" + cmd.UsageString()
 		if all || strings.Count(text, "\n") <= helpHeight || cmd.HasSubCommands() {
 			fmt.Fprint(cmd.OutOrStdout(), text)
@@ -229,7 +230,7 @@ func addOfSystem(under string, commands ...func() *cobra.Command) {
 // unknownCommand refuses what is no command of cmd. With it as Args, cobra leaves
 // unknown commands to it instead of an error of several lines.
 func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
+	if len(args) == 0 || !cmd.HasSubCommands() {
 		return nil
 	}
 	hint := fmt.Sprintf("'%s --help' lists the commands", cmd.CommandPath())

@@ -360,16 +360,17 @@ func Grid(spec *hardware.Spec) []int64 {
 // Align rounds a size up to the grain of L1 addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
 
-// OutputBinding is the binding of the layer that makes an instance's first output.
-func (s *Schedule) OutputBinding(instance int) Binding {
-	k := s.Instances.Instances[instance].Group
-	for l := range s.Layers[k] {
-		if k < len(s.LayerBindings) && l < len(s.LayerBindings[k]) && s.LayerBindings[k][l] != nil &&
-			slices.Contains(s.Layers[k][l].Outputs, s.Grouping.Groups[k].Outputs[0]) {
-			return s.LayerBindings[k][l]
+// OutputBindings are, for each instance, that of the step that makes its first output, whose nest may have chosen its
+// cores, and of one without steps here that of the instance.
+func (s *Schedule) OutputBindings() []Binding {
+	list := slices.Clone(s.Bindings)
+	for i := range s.Steps {
+		k := s.Instances.Instances[s.Steps[i].Instance].Group
+		if slices.Contains(s.Layers[k][s.Steps[i].Layer].Outputs, s.Grouping.Groups[k].Outputs[0]) {
+			list[s.Steps[i].Instance] = s.Steps[i].Binding
 		}
 	}
-	return s.Bindings[instance]
+	return list
 }
 
 // Away reports whether an instance is of another cluster.

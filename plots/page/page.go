@@ -271,20 +271,18 @@ func execute(w io.Writer, name string, data any) error {
 var packedChapter = regexp.MustCompile(`<script type="application/octet-stream">([^<]*)</script></section>`)
 
 // Unpack puts the chapters of a page in their places.
-func Unpack(html []byte) ([]byte, error) {
-	var failed error
-	out := packedChapter.ReplaceAllFunc(html, func(m []byte) []byte {
-		data, err := base64.StdEncoding.DecodeString(string(packedChapter.FindSubmatch(m)[1]))
-		if err == nil {
-			var z *gzip.Reader
-			if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
-				data, err = io.ReadAll(z)
-			}
+func Unpack(html []byte) (out []byte, err error) {
+	out = packedChapter.ReplaceAllFunc(html, func(m []byte) []byte {
+		text := bytes.NewReader(packedChapter.FindSubmatch(m)[1])
+		z, failed := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, text))
+		if err = cmp.Or(err, failed); failed != nil {
+			return nil
 		}
-		failed = cmp.Or(failed, err)
+		data, failed := io.ReadAll(z)
+		err = cmp.Or(err, failed)
 		return append(data, "</section>"...)
 	})
-	return out, failed
+	return out, err
 }
 
 // packJSON compresses a recording.

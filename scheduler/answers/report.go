@@ -322,14 +322,14 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 			x.Ops = append(x.Ops, g.Op(id).Name)
 		}
 	}
-	for i := range s.Instances.Instances {
+	for i, own := range s.OutputBindings() {
 		k := s.Instances.Instances[i].Group
 		x := &groups[k]
 		x.Instances++
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := s.OutputBinding(i).Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
+		if text := own.Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
 	}
@@ -357,10 +357,11 @@ func reportOrder(s *schedule.Schedule) OrderReport {
 		o.Candidates = append(o.Candidates, CandidateReport{c.Name, c.Name == s.OrderName,
 			c.Cost.MovedBytes, c.Cost.Utilization, c.Cost.PeakBytes, c.Cost.OverflowBytes})
 	}
+	own := s.OutputBindings()
 	for _, i := range s.Order {
 		inst := &s.Instances.Instances[i]
 		o.Instances = append(o.Instances, InstanceReport{s.Grouping.Groups[inst.Group].Name, inst.Index,
-			append(schedule.Binding{}, s.OutputBinding(i)...), s.Scopes[i].Word(), inst.Group})
+			append(schedule.Binding{}, own[i]...), s.Scopes[i].Word(), inst.Group})
 	}
 	return o
 }

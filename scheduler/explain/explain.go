@@ -460,7 +460,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		infos = slices.DeleteFunc(infos, func(i schedule.SplitInfo) bool { return i == best })
 	}
 	x.Merges, x.Stops = e.merges(k)
-	first, levels := e.first(k), map[int][]string{}
+	first, levels, own := e.first(k), map[int][]string{}, e.s.OutputBindings()
 	for _, v := range e.s.Values {
 		if v.Instance >= 0 && e.s.Instances.Instances[v.Instance].Group == k && slices.Contains(sg.Outputs, v.Tensor) &&
 			!slices.Contains(levels[v.Instance], v.Level.Word()) {
@@ -472,7 +472,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		if inst.Group != k {
 			continue
 		}
-		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.OutputBinding(i)...),
+		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, own[i]...),
 			Levels: levels[i]}
 		if n, runs := first[i]; runs {
 			kernel := &e.kernels[n]

@@ -412,7 +412,9 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
 			m := s.pick()
-			if c, ok := s.moves[m].make(s); ok && s.fresh(c.Decisions) {
+			if c, ok := s.moves[m].make(s); s.site.Err != nil {
+				return s.site.Err
+			} else if ok && s.fresh(c.Decisions) {
 				c.move, c.by = s.moves[m].name, m
 				list = append(list, c)
 				s.tried[m]++
