@@ -11,11 +11,11 @@ import (
 
 // total is the most that the budgets may add up to. It only goes down: a package grows if others shrink by as much in
 // the same change.
-const total = 128_099
+const total = 128_098
 
 // core is the most that the budgets may add up to without systems and the commands of cmd/cli that bear their
 // names: what `scripts/without.sh` leaves. It only goes down, too.
-const core = 100_159
+const core = 100_158
 
 // slack is how far a budget may stand above the lines of its package, so that budgets follow the code down.
 const slack = 60
@@ -50,7 +50,7 @@ var budget = map[string]int{
 	"formulation/solve":               326,
 	"formulation/split":               2077,
 	"formulation/tiling":              2171,
-	"hardware":                        3225,
+	"hardware":                        3230,
 	"hardware/chips":                  199,
 	"hardware/cost":                   570,
 	"hardware/isa":                    739,
@@ -82,7 +82,7 @@ var budget = map[string]int{
 	"plots/page":                      916,
 	"plots/recording":                 893,
 	"recipes":                         297,
-	"scheduler":                       8130,
+	"scheduler":                       8124,
 	"scheduler/answers":               1268,
 	"scheduler/explain":               880,
 	"scheduler/picture":               231,

@@ -92,14 +92,19 @@ func (s *Spec) Apart() (*Spec, error) {
 // Sides is the number of clusters that share an LLB's bandwidth and a way to the DDR: 1, but for [Spec.Apart].
 func (s *Spec) Sides() int { return max(1, s.sides) }
 
-// Part is the machine with so many cores in each cluster; nil: they are of several types, or in a network or grid.
+// Part is the machine with at most so many cores of each kind in each cluster; nil: those of several types run a layer
+// together, they are in a network or grid, or the kinds would have another order.
 func (s *Spec) Part(cores int64) *Spec {
-	if len(s.CoreTypes) != 1 || s.Network != nil || s.CoreTypes[0].Grid != nil {
-		return nil
-	}
 	part := *s
 	part.CoreTypes = slices.Clone(s.CoreTypes)
-	part.CoreTypes[0].Count = int(cores)
+	for i, t := range s.CoreTypes {
+		if part.CoreTypes[i].Count = min(t.Count, int(cores)); t.Grid != nil || s.Network != nil || i > 0 && !s.Mixed() {
+			return nil
+		}
+	}
+	if !slices.EqualFunc(part.Kinds(), s.Kinds(), func(a, b []CoreType) bool { return a[0].Name == b[0].Name }) {
+		return nil
+	}
 	return &part
 }
 

@@ -110,3 +110,24 @@ func TestApart(t *testing.T) {
 		t.Errorf("cores of one kind: %v", err)
 	}
 }
+
+// A part has at most so many cores of each kind, and is none where the kinds would change places.
+func TestPart(t *testing.T) {
+	s, err := Parse("my.yaml", []byte(kindsText(t, "small", "big", "vector")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := s.Part(3)
+	for i, want := range []int{3, 2, 1} {
+		if got := part.CoreTypes[i].Count; got != want {
+			t.Errorf("%d cores of %s, expected %d", got, part.CoreTypes[i].Name, want)
+		}
+	}
+	if s.CoreTypes[0].Count != 8 {
+		t.Error("the machine has changed")
+	}
+	s.CoreTypes[0].Count = 100 // together they are faster than the big ones
+	if part = s.Part(3); part != nil {
+		t.Errorf("part has %v", part.CoreTypes)
+	}
+}

@@ -151,7 +151,8 @@ func TestDefaultIsMonotone(t *testing.T) {
 }
 
 // Chunks, groups in place, tiles and shares that suit a part of a machine are tried on all of it: cores whose number is
-// no power of two, clusters of cores of several kinds, two clusters of three, and two thirds of an LLB.
+// no power of two, fewer of each kind, clusters of cores of several kinds, two clusters of three and four of six, and two
+// thirds of an LLB. The files of such schedules are the schedules.
 func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 	for _, c := range []struct {
 		net, machine string
@@ -165,6 +166,10 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 		{"mobilenetv2", "stcp920-paper", 12, func(s *hardware.Spec) { s.LLB.SizeBytes = 16 << 20 },
 			func(s *hardware.Spec) { s.LLB.SizeBytes = 24 << 20 }},
 		{"mofang-inception", "stcp920", 12, func(s *hardware.Spec) { few(s, 2) }, func(s *hardware.Spec) { few(s, 3) }},
+		{"resnet18-tailor", "../examples/accelerator/edge-pair.yaml", 16,
+			func(s *hardware.Spec) { s.CoreTypes[0].Count = 8 }, func(s *hardware.Spec) { s.CoreTypes[0].Count = 10 }},
+		{"toy-fig5", "ascend910-abstract", 16, func(s *hardware.Spec) { s.Clusters = 4 },
+			func(s *hardware.Spec) { s.Clusters = 6 }},
 	} {
 		net, err := network.Open(c.net, network.Options{})
 		if err != nil {
@@ -178,7 +183,12 @@ func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 			}
 			spec = spec.Clone()
 			change(spec)
-			ps = append(ps, ran(t, net, spec, c.batch, scheduler.Default, scheduler.Options{}).Sim.TotalPs)
+			r := ran(t, net, spec, c.batch, scheduler.Default, scheduler.Options{})
+			ps = append(ps, r.Sim.TotalPs)
+			back, err := scheduler.Restore(t.Context(), r.File(schedulefile.Origin{}), spec)
+			if err != nil || back.Sim.TotalPs != r.Sim.TotalPs {
+				t.Errorf("%s on %s: %d ps, its file %v, %v", c.net, c.machine, r.Sim.TotalPs, back, err)
+			}
 		}
 		if float64(ps[1]) > 1.005*float64(ps[0]) {
 			t.Errorf("%s on %s: %d ps, with more of it %d", c.net, c.machine, ps[0], ps[1])
@@ -212,6 +222,10 @@ func TestDefaultCutsRests(t *testing.T) {
 // more is not faster. The file of such a schedule is the schedule.
 func TestDefaultFitsOddShares(t *testing.T) {
 	net := open(t, "squeezenet")
+	if less, more := ran(t, net, load(t, "stcp920"), 4, recipes.Default, scheduler.Options{}),
+		ran(t, net, load(t, "stcp920"), 6, recipes.Default, scheduler.Options{}); less.Sim.TotalPs > more.Sim.TotalPs {
+		t.Errorf("4 images take %d ps, 6 in shares of 2 on 7 cores %d", less.Sim.TotalPs, more.Sim.TotalPs)
+	}
 	for machine, batch := range map[string]int64{"ascend910-abstract": 7, "stcp920": 31} {
 		chip := load(t, machine)
 		less := ran(t, net, chip, batch, recipes.Default, scheduler.Options{})

@@ -211,7 +211,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		opt.times = times
 		if opt.rests && size < out.Chunk {
 			out.half = true
-			opt.rest(schedule.CoresWithL1(spec), size)
+			opt.rest(spec, size)
 		}
 		less := opt.tiles.part(spec, opt.part)
 		opt.whole = opt.tiles.part(spec, part{cores: opt.part.cores}) // what a file says of steps is for all of the memories
@@ -239,9 +239,10 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 }
 
 // rest takes for what is left of a share beside whole chunks as many of all cores as its elements divide, by divisors.
-func (o *run) rest(all, size int64) {
+func (o *run) rest(spec *hardware.Spec, size int64) {
+	all := schedule.CoresWithL1(spec)
 	cores := cmp.Or(o.part.cores, all)
-	if cores -= cores % size; cores > 0 {
+	if cores -= cores % size; cores > 0 && spec.Part(cores) != nil {
 		o.Uneven, o.part.cores = schedule.UnevenDivisors, cores%all
 		o.tell(fmt.Sprintf("a chunk of %d that is left of a share is on %d of %d cores, by divisors of these", size, cores,
 			all))

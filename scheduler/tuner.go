@@ -34,6 +34,8 @@ type tuner struct {
 	more          []int64  // chunks that do not divide a share and were tried
 	also          []string // what else was tried
 	near          func(a attempt, opt run, ps int64)
+	far           int   // how many comparisons in a row gave nothing near the fastest
+	failed        error // behind which no more is compared
 }
 
 // wide reports whether a recipe is tried in all ways; see Recipe.Scouts.
@@ -192,24 +194,20 @@ func (t *tuner) name(best *Result) {
 }
 
 // besides tries sizes with other options, by the fastest recipe so far and those with groups.
-func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) error {
+func (t *tuner) besides(ctx context.Context, opt run, chunks ...int64) {
 	for _, chunk := range chunks {
-		if _, err := t.compare(ctx, opt, chunk, t.least, func(recipe int) bool {
+		t.compare(ctx, opt, chunk, t.least, func(recipe int) bool {
 			return recipe == t.by || t.scout(recipe) && (opt.share > 0 || recipe > 0)
-		}); err != nil {
-			return err
-		}
+		})
 	}
-	return nil
 }
 
 // compare tries a size with other options by some recipes (nil: all), and says how long the fastest takes;
 // math.MaxInt64: more than a limit.
-func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by func(recipe int) bool) (ps int64,
-	err error) {
+func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by func(recipe int) bool) (ps int64) {
 	c := t.newTrials(opt)
-	if err := c.begin(ctx, chunk); err != nil {
-		return 0, err
+	if t.failed = cmp.Or(t.failed, c.begin(ctx, chunk)); t.failed != nil {
+		return math.MaxInt64
 	}
 	c.least = limit
 	was, made := t.least, tried{}
@@ -219,10 +217,13 @@ func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by fun
 		c.rounds(ctx, func(a attempt) bool { return !t.tiles(a) && by(a.recipe) })
 		made = c.best(ctx)
 	}
-	if err = t.take(ctx, chunk, made, false); t.least < was {
+	if t.far++; made.made != nil {
+		t.far = 0
+	}
+	if t.failed = t.take(ctx, chunk, made, false); t.least < was {
 		t.found = &opt
 	}
-	return made.ps, err
+	return made.ps
 }
 
 // widen tries what differs from the fastest of the chunks that divide a share in more than the recipe, and at last all
@@ -230,24 +231,23 @@ func (t *tuner) compare(ctx context.Context, opt run, chunk, limit int64, by fun
 func (t *tuner) widen(ctx context.Context, divisors []int64) error {
 	t.found = &t.opt
 	t.more = t.others(divisors)
-	if err := t.besides(ctx, t.opt, t.more...); err != nil {
-		return err
-	}
-	if t.opt.Clusters != OverBatch || t.spec.Chips != nil {
-		return nil
+	t.besides(ctx, t.opt, t.more...)
+	if t.failed != nil || t.opt.Clusters != OverBatch || t.spec.Chips != nil {
+		return t.failed
 	}
 	was := t.found
-	again := func(err error) error {
-		if err == nil && t.found != was {
-			_, err = t.compare(ctx, *t.found, t.best.Chunk, t.least, nil)
+	again := func() {
+		if t.found != was {
+			t.compare(ctx, *t.found, t.best.Chunk, t.least, nil)
 			was = t.found
 		}
-		return err
 	}
-	if err := again(t.fewer(ctx, divisors)); err != nil {
-		return err
-	}
-	return again(cmp.Or(t.less(ctx, schedule.LLB), t.less(ctx, schedule.L1)))
+	t.fewer(ctx, divisors)
+	again()
+	t.less(ctx, schedule.LLB)
+	t.less(ctx, schedule.L1)
+	again()
+	return t.failed
 }
 
 // promising lists the fastest chunk, and those tried that are nearly as fast or that or accepts.
@@ -262,13 +262,12 @@ func (t *tuner) promising(or func(chunk int64) bool) []int64 {
 }
 
 // rests tries chunks near the fastest with other pieces for what is left of shares.
-func (t *tuner) rests(ctx context.Context) error {
+func (t *tuner) rests(ctx context.Context) {
 	opt := t.opt
 	opt.rests = t.opt.Uneven == schedule.UnevenFastest && t.spec.Part(1) != nil
 	most := schedule.CoresWithL1(t.spec)
 	fits := func(n int64) bool { return n%most == 0 || most%n == 0 }
-	chunks := t.promising(fits)
-	chunks = append(chunks, slices.DeleteFunc(slices.Clone(t.more), func(n int64) bool { return !fits(n) })...)
+	chunks := append(t.promising(fits), slices.DeleteFunc(slices.Clone(t.more), func(n int64) bool { return !fits(n) })...)
 	slices.Sort(chunks)
 	chunks = slices.DeleteFunc(slices.Compact(chunks), func(n int64) bool {
 		return !opt.rests || !slices.ContainsFunc(t.best.Shares, func(share int64) bool { return share > 1 && share%n > 0 })
@@ -276,50 +275,39 @@ func (t *tuner) rests(ctx context.Context) error {
 	if len(chunks) > 0 {
 		t.also = append(t.also, "other pieces for what is left beside chunks of "+listed(chunks))
 	}
-	if err := t.besides(ctx, opt, chunks...); err != nil {
-		return err
-	}
+	t.besides(ctx, opt, chunks...)
 	opt.cut = true
-	return t.besides(ctx, opt, slices.DeleteFunc(chunks, func(n int64) bool { return !fits(n) || n < 4 })...)
+	t.besides(ctx, opt, slices.DeleteFunc(chunks, func(n int64) bool { return !fits(n) || n < 4 })...)
 }
 
 // fewer tries shares as large as the largest even one for all but the last cluster; and fewer clusters and cores as far
 // as products leave time for it and, of clusters, weights take much of it.
-func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
-	if err := t.rests(ctx); err != nil {
-		return err
-	}
+func (t *tuner) fewer(ctx context.Context, divisors []int64) {
+	t.rests(ctx)
 	even := t.best.Shares[0]
-	share := func(size int64, chunks ...int64) error {
+	share := func(size int64, chunks ...int64) {
 		t.also = append(t.also, fmt.Sprintf("shares of %d", size))
 		try := t.opt
 		try.share = size
-		return t.besides(ctx, try, chunks...)
+		t.besides(ctx, try, chunks...)
 	}
 	if t.tune && !t.opt.Lines && t.best.Shares[t.best.active()-1] < even {
 		chunks := append(t.others(divisors), min(even, MaxTunedChunk))
 		chunks = append(chunks, t.promising(func(int64) bool { return false })...)
 		slices.Sort(chunks)
-		if err := share(even, slices.Compact(chunks)...); err != nil {
-			return err
-		}
+		share(even, slices.Compact(chunks)...)
 	}
 	busy, loads, err := t.busy()
-	if err != nil {
-		return err
+	if t.failed = cmp.Or(t.failed, err); t.failed != nil {
+		return
 	}
-	active, chunk := float64(t.best.active()), float64(t.best.Chunk)
-	for _, n := range t.larger(even, loads > weightBound) {
-		larger, rarer := float64(n)/float64(even), float64((t.batch+n-1)/n)/active/(float64(even)/chunk)
-		if max(busy*larger/busiest, loads*rarer) < 1 {
-			if err := share(n, n); err != nil {
-				return err
-			}
-		}
+	shares := t.larger(even, busy, loads)
+	for _, p := range shares {
+		share(p.share, p.chunk)
 	}
 	most := schedule.CoresWithL1(t.spec)
 	if t.spec.Part(most) == nil {
-		return nil
+		return
 	}
 	try, tried := *t.found, []int64(nil)
 	power, limit := int64(1)<<bits.Len64(uint64(most-1))/2, int64(nearly*float64(t.least))
@@ -328,42 +316,41 @@ func (t *tuner) fewer(ctx context.Context, divisors []int64) error {
 	if few || odd {
 		within = fewBusiest
 	}
-	chunks := divisors
-	if odd {
-		chunks = slices.Concat(divisors, t.more)
-	}
-	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= within; n-- {
-		try.part.cores = n
+	chunks, fastest := slices.Concat(divisors, t.more), t.best.Chunk
+	for n := most - 1; n > 0 && busy*float64(most)/float64(n) <= within && (t.far < 2 || n >= power); n-- {
+		if try.part.cores = n; t.spec.Part(n) == nil {
+			continue
+		}
 		few := few || odd && n > power
 		for _, chunk := range chunks {
 			alike := chunk > 1 && n&(n-1) != 0 && n == most-most%chunk // as many for each element
-			if few && (alike || chunk == even) && (try.share > 0 || chunk != t.best.Chunk) {
+			if few && (alike || chunk == even) && (try.share > 0 || chunk != fastest) {
 				own := t.opt
 				own.part.cores, own.rests = n, even%chunk > 0
-				if err := t.besides(ctx, own, chunk); err != nil {
-					return err
-				}
+				t.besides(ctx, own, chunk)
 			}
 		}
 		if n == power && most%n != 0 && t.tune { // most layers have no use for more: whatever is fastest may be so here
 			for _, chunk := range divisors {
-				if _, err := t.compare(ctx, try, chunk, limit, nil); err != nil {
-					return err
-				}
+				t.compare(ctx, try, chunk, limit, nil)
 			}
 		} else if few || (most%n == 0 || n&(n-1) == 0) && loads <= busiest && try.share == 0 {
-			if err := t.besides(ctx, try, t.best.Chunk); err != nil {
-				return err
-			}
+			t.besides(ctx, try, fastest)
 		} else {
 			continue
 		}
 		tried = append(tried, n)
 	}
+	if try = *t.found; try.part.cores > 0 && try.share == 0 { // with so many cores a larger share may be faster
+		for _, p := range shares {
+			if try.share = p.share; busy*float64(p.share*most)/float64(even*try.part.cores) < busiest {
+				t.besides(ctx, try, p.chunk)
+			}
+		}
+	}
 	if tried != nil {
 		t.also = append(t.also, t.best.raise(fmt.Sprintf("%s of %d cores", listed(tried), most)))
 	}
-	return nil
 }
 
 // overLayers tries to divide the layers over clusters instead of the batch, which becomes one chunk. It prices divisors
@@ -379,12 +366,12 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 			}
 			in, quarter := state{tiles: &Memory{}}, slices.Max(schedule.Divisors(t.batch, max(1, t.batch/4)))
 			for _, chunk := range slices.Compact([]int64{t.batch, quarter}) {
-				_, err := t.divide(ctx, options, x.Name, in, own[len(own)-1], chunk)
-				if err != nil || t.best.Clusters != x.Name { // the whole batch is no faster: a quarter is not tried
-					return err
+				t.divide(ctx, options, x.Name, in, own[len(own)-1], chunk)
+				if t.best.Clusters != x.Name { // the whole batch is no faster: a quarter is not tried
+					break
 				}
 			}
-			return nil
+			return t.failed
 		}
 	}
 	g, err := t.net.Graph(t.batch)
@@ -402,27 +389,19 @@ func (t *tuner) overLayers(ctx context.Context, options Options) error {
 		if t.spec.Clusters%n != 0 && n&(n-1) != 0 && int64(n) != t.batch {
 			continue
 		}
-		memory := &Memory{}
-		_, s, err := memory.spread(ctx, g, clustersOf(t.spec, n), options, 1)
+		in := state{tiles: &Memory{}, within: n}
+		_, s, err := in.tiles.spread(ctx, g, clustersOf(t.spec, n), options, 1)
 		if err != nil || s > hopeful*1e-12*float64(t.least) {
 			continue
 		}
-		in := state{tiles: memory, within: n}
-		made, err := t.divide(ctx, options, OverLayer, in, t.recipes[by], t.batch)
-		if err != nil {
-			return err
-		}
-		if made.made != nil && made.ps < fastest.ps {
+		if made := t.divide(ctx, options, OverLayer, in, t.recipes[by], t.batch); made.made != nil && made.ps < fastest.ps {
 			fastest, within = made, in
 		}
 	}
-	if fastest.made == nil || float64(fastest.ps) > nearly*float64(t.least) || ctx.Err() != nil {
-		return ctx.Err()
+	if t.failed == nil && float64(fastest.ps) <= nearly*float64(t.least) && mostlyOutsideL1(fastest.made.Schedule) {
+		t.divide(ctx, options, OverLayer, within, t.recipes[0], t.batch)
 	}
-	if mostlyOutsideL1(fastest.made.Schedule) {
-		_, err = t.divide(ctx, options, OverLayer, within, t.recipes[0], t.batch)
-	}
-	return err
+	return cmp.Or(t.failed, ctx.Err())
 }
 
 // mostlyOutsideL1 reports whether the L1s have less than half of the bytes of all results.
@@ -438,17 +417,17 @@ func mostlyOutsideL1(s *schedule.Schedule) bool {
 }
 
 // divide tries a division of the layers, by a recipe and in chunks of n.
-func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r Recipe, n int64) (m tried, err error) {
+func (t *tuner) divide(ctx context.Context, o Options, by Division, in state, r Recipe, n int64) (m tried) {
 	x := *t
 	x.recipes, x.wide, x.opt = []Recipe{r}, false, run{Options: o, state: in}
 	x.opt.Clusters = by
 	c := x.newTrials(x.opt)
 	c.divisors = t.newTrials(t.opt).divisors
 	m = c.fastest(ctx, n)
-	err = x.take(ctx, n, m, true)
+	t.failed = cmp.Or(t.failed, x.take(ctx, n, m, true))
 	over := map[bool]string{true: "clusters", false: "kinds of core"}[by == OverLayer]
 	t.best, t.least, t.also = x.best, x.least, append(t.also, "layers over "+over)
-	return m, err
+	return m
 }
 
 // A part is what of a cluster may be used.
@@ -481,10 +460,10 @@ func (m *Memory) part(spec *hardware.Spec, p part) *hardware.Spec {
 // less tries to use powers of two of a memory's bytes, the same whatever its size is: of an LLB that the fastest
 // schedule fills further, or that has most results, while that is faster; and of the L1s, whose size bounds tiles,
 // until one is slower than the one before or far slower than the fastest. Where blocks repeat, bounds of tiles stay.
-func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
+func (t *tuner) less(ctx context.Context, level schedule.Level) {
 	memory := []*hardware.Memory{t.spec.L1, t.spec.LLB}[level]
 	if memory == nil || level == schedule.L1 && (t.spec != t.machine || t.near != nil) {
-		return nil
+		return
 	}
 	var tried []string
 	last := []int64{math.MaxInt64, t.least - 1}[level]
@@ -499,20 +478,19 @@ func (t *tuner) less(ctx context.Context, level schedule.Level) (err error) {
 		}
 		tried = append(tried, opt.part.bytes[level].String())
 		limit := min(last, int64(nearest*float64(t.least)))
-		last, err = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
+		last = t.compare(ctx, opt, t.best.Chunk, limit, func(recipe int) bool {
 			if split := len(t.recipes[t.by].Strategy("split").Needs) > 0; level == schedule.L1 {
 				return recipe == 0 && split || recipe == t.by && !split // splits take long
 			}
 			return recipe == t.by || t.scout(recipe) && recipe > 0 && !fits
 		})
-		if err != nil || last > limit {
+		if t.failed != nil || last > limit {
 			break
 		}
 	}
 	if tried != nil {
 		t.also = append(t.also, fmt.Sprintf("%s of the %s", strings.Join(tried, ", "), level.String()))
 	}
-	return err
 }
 
 // busy is the share of the peak rate that the products of the fastest schedule reach, and loads that of the DDR's for
@@ -549,19 +527,34 @@ func (t *tuner) others(divisors []int64) (list []int64) {
 	return list
 }
 
-// larger are shares beyond even ones, which leave clusters idle: the next power of two, and if rarer loads are wanted
-// those of fewer clusters: up to four, powers of two, and what divides all.
-func (t *tuner) larger(even int64, rarer bool) (list []int64) {
+// A portion is a cluster's share in chunks that divide it.
+type portion struct{ share, chunk int64 }
+
+// larger are shares beyond even ones, as far as products and loads leave time, for fewer clusters: the next power of
+// two, whole chunks as many as even ones begin, and where loads take long up to four, powers of two, what divides all.
+func (t *tuner) larger(even int64, busy, loads float64) (list []portion) {
 	if !t.tune || t.opt.Lines { // bounds and certificates are of even shares
 		return nil
 	}
-	if n := int64(1) << bits.Len64(uint64(even)); n < min(2*even, t.batch) {
-		list = append(list, n)
+	passes := float64(t.best.active()) * float64(even) / float64(t.best.Chunk)
+	add := func(p portion) {
+		rarer := float64((t.batch+p.share-1)/p.share) * float64(p.share/p.chunk) / passes
+		if p.share > even && p.chunk <= MaxTunedChunk && !slices.Contains(list, p) &&
+			max(busy*float64(p.share)/float64(even)/busiest, loads*rarer) < 1 {
+			list = append(list, p)
+		}
 	}
-	for all, k := int64(t.spec.Clusters), int64(t.spec.Clusters)-1; rarer && k > 0; k-- {
-		n := (t.batch + k - 1) / k
-		if (k <= 4 || all%k == 0 || k&(k-1) == 0) && n > even && n <= MaxTunedChunk && !slices.Contains(list, n) {
-			list = append(list, n)
+	if n := int64(1) << bits.Len64(uint64(even)); n < min(2*even, t.batch) {
+		add(portion{n, n})
+	}
+	for _, chunk := range t.more {
+		if n := (even + chunk - 1) / chunk * chunk; n < t.batch {
+			add(portion{n, chunk})
+		}
+	}
+	for all, k := int64(t.spec.Clusters), int64(t.spec.Clusters)-1; loads > weightBound && k > 0; k-- {
+		if n := (t.batch + k - 1) / k; k <= 4 || all%k == 0 || k&(k-1) == 0 {
+			add(portion{n, n})
 		}
 	}
 	return list

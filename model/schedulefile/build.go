@@ -90,7 +90,7 @@ func (b *builder) graph() {
 		b.s.Slices = schedule.SlicesUneven
 	}
 	if n, most := b.plan.Cores, schedule.CoresWithL1(b.spec); n != 0 && (n < 0 || n > most || b.spec.Part(n) == nil) {
-		b.say("cores", "is %d, expected 1 to %d on a machine with cores of one type in no network, or nothing", n, most)
+		b.say("cores", "is %d, expected 1 to %d on a machine whose cores are in no network, or nothing", n, most)
 	} else {
 		b.s.Cores = n
 	}
