@@ -151,8 +151,8 @@ func TestDefaultIsMonotone(t *testing.T) {
 }
 
 // Chunks, groups in place, tiles and shares that suit a part of a machine are tried on all of it: cores whose number is
-// no power of two, fewer of each kind, clusters of cores of several kinds, two clusters of three and four of six, and two
-// thirds of an LLB. The files of such schedules are the schedules.
+// no power of two, fewer of each kind, clusters of cores of several kinds, two clusters of three and four of six, and
+// two thirds of an LLB. The files of such schedules are the schedules.
 func TestDefaultUsesPartOfTheMachine(t *testing.T) {
 	for _, c := range []struct {
 		net, machine string
