@@ -155,7 +155,7 @@ func TestKernelsOfProducts(t *testing.T) {
 			number(ways[0].bias()), number(ways[1].spread()), number(ways[1].bias())),
 		fmt.Sprintf("L1s gain %s (%s to %s) in the kernels, predicted %s", number(seen.bias()), number(least), number(most),
 			number(said.bias())),
-		fmt.Sprintf("%.0f us for each MB of results", beyond.bias()),
+		fmt.Sprintf("%.0f us per MB of results", beyond.bias()),
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("docs/believe.md does not say: %s", want)
