@@ -354,7 +354,7 @@ func (r Recipe) OnKinds(spec *hardware.Spec) error {
 	return nil
 }
 
-// OwnGreedy reports whether the picks are those of one of this project's own greedy recipes.
+// OwnGreedy reports whether the recipe is, pick by pick, one of this project's greedy recipes.
 func (r Recipe) OwnGreedy() bool {
 	known, err := lookup(r.Name)
 	return err == nil && known.Ours && r.stages == nil && r.own == nil && known.Text() == r.Text()

@@ -67,7 +67,7 @@ func newRun(experiment runner) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", completeFolders)
-	f.BoolVar(&all, "all", false, "run experiments in full, those named or all (default: quick forms, and without names\nthe study of greedy against optimal and the papers' figures)")
+	f.BoolVar(&all, "all", false, "run the named experiments, or all, in full (default: quick forms, without\nnames those of the study and the papers' figures)")
 	f.BoolVar(&noExact, "no-exact", false, "leave out exact methods and searches, which take longest")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {

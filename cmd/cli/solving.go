@@ -38,7 +38,7 @@ type programFlags struct {
 func addProgram(cmd *cobra.Command) *programFlags {
 	return &programFlags{cmd.Flags().Float64("gap", 0, "relative gap at which an integer program's search ends, such as 0.01"),
 		cmd.Flags().Int("threads", 1, "threads of an integer program's search"),
-		cmd.Flags().Int64("work", 0, "limit of nodes or states of an exact method, instead of the default --time-limit; 0: none, or the method's own"),
+		cmd.Flags().Int64("work", 0, "limit of nodes or states, instead of the default --time-limit; 0: the method's own"),
 		addFile(cmd, "log", "write the solver's log of an integer program to this `file`")}
 }
 

@@ -88,7 +88,7 @@ func Page(list []Shown) ([]byte, error) {
 			}
 			if near := rec.Variant.MergedTicks; near > 0 {
 				p.Preface = append(p.Preface, fmt.Sprintf(
-					"%s has more than %d commands or buffers: gaps of at most %s between commands of one operator are not drawn, nor are all buffers that live no longer.",
+					"%s: more than %d commands or buffers, so gaps and some buffers of at most %s are not drawn.",
 					rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
 			}
 			p.ByGroup = p.ByGroup || len(rec.Variant.Groups) > 1
@@ -108,12 +108,12 @@ func Page(list []Shown) ([]byte, error) {
 		p.Sections = append(p.Sections, gains(names, list, explain.Compare(explained[0], explained[1])))
 	}
 	path := page.Section{ID: "path", Title: "Critical path",
-		Text: "The chain of commands that determines the latency: each starts when the one before it ends. The batch ends sooner only if one of them gets shorter or is no longer waited for."}
+		Text: "The chain of commands that determines the latency: each starts when the one before it ends."}
 	groups := page.Section{ID: "groups", Title: "Groups, and why",
 		Text: "Each group of operators is a kernel, split into instances. Click a line for the reasons."}
 	spills := page.Section{ID: "spills", Title: "Spills, and why"}
 	drawn := page.Section{ID: "graph", Title: "Graph",
-		Text: "Operators in rows, coloured by group; every second row runs from right to left. Click an operator to find it in the timeline."}
+		Text: "Operators in rows, coloured by group, every second row from right to left. A click finds one in the timeline."}
 	for i, x := range list {
 		title := ""
 		if len(list) > 1 {
@@ -161,11 +161,11 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	if several {
 		return list
 	}
-	moved, movedUnit, _ := strings.Cut(bytesText(row.MovedBytes.DDR), " ")
+	moved, unit, _ := strings.Cut(bytesText(row.MovedBytes.DDR), " ")
 	return append(list,
 		page.Fact{What: "of peak MACs", Value: harness.Percent(row.MMEUtilization), Unit: "%",
 			Words: "the batch is limited by " + r.LimitText()},
-		page.Fact{What: "moved to and from the DDR", Value: moved, Unit: movedUnit, Words: plural(int(row.KernelsDynamic), "kernel") + " launched"})
+		page.Fact{What: "DDR traffic", Value: moved, Unit: unit, Words: plural(int(row.KernelsDynamic), "launched kernel")})
 }
 
 func duration(seconds float64) string {
@@ -234,7 +234,7 @@ func gains(names []string, list []Shown, changes []explain.Change) page.Section 
 	before, after := list[0].Result.LatencySeconds(), list[1].Result.LatencySeconds()
 	s := page.Section{ID: "gains", Title: "Where the gain is",
 		Text: fmt.Sprintf(
-			"%s is %s times as fast as %s: %s and %s. The difference is divided among the groups by their time on the two critical paths.",
+			"%s is %s times as fast as %s: %s and %s. The difference is divided by groups' time on both critical paths.",
 			names[1], harness.Significant(before/after), names[0], duration(after), duration(before))}
 	t := page.Table{Columns: []string{"Group", "From", "To", names[0], names[1], "Gain", "Of"}}
 	const most = 40
@@ -291,7 +291,7 @@ func decisions(names []string, list []Shown) page.Section {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return page.Section{ID: "decisions", Title: "Decisions", Text: "The strategy of each stage, in the order of the pipeline.",
+	return page.Section{ID: "decisions", Title: "Decisions", Text: "The strategies of the stages, in their order.",
 		Parts: []page.Part{{Wide: true, Table: &t}}}
 }
 
@@ -321,7 +321,7 @@ func groupReasons(e *explain.Explainer, r *scheduler.Result, o *explain.Overview
 		slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(onPath[all[b].Name], onPath[all[a].Name]) })
 		chosen = chosen[:mostGroups]
 		slices.Sort(chosen)
-		part.Text = fmt.Sprintf("%d groups; the %d with most time on the critical path are listed ('explain --group NAME' shows any).",
+		part.Text = fmt.Sprintf("%d groups, here the %d with most time on the critical path (any: 'explain --group NAME').",
 			len(all), mostGroups)
 	}
 	for _, k := range chosen {

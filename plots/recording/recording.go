@@ -60,8 +60,8 @@ type Variant struct {
 	Description string      `json:"description"`
 	Row         harness.Row `json:"row"`
 	EndTicks    int64       `json:"end_ticks"`
-	// Schedule is what the clusters of a network that is divided over them are of; all but the one that ends last are
-	// Other, and have no row of their own in the table.
+	// Schedule names the schedule of which this is one cluster, where layers are divided over clusters. The cluster
+	// that ends last stands for it in the table; the others are Other.
 	Schedule string   `json:"schedule,omitempty"`
 	Other    bool     `json:"other,omitempty"`
 	Kinds    []string `json:"kinds"`  // of commands

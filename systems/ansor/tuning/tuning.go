@@ -34,9 +34,9 @@ type Settings struct {
 	Name   string
 }
 
-// Tasks lists the kernels of networks by a recipe, at a chunk size: its groups, bindings and memory plan are those that
-// the loops are found for. Equal kernels of one or several networks are one task, whose weights are runs for the first
-// cluster's share of each batch. from says for what.
+// Tasks lists the kernels of networks, with the groups, bindings and memory plans of a recipe at a chunk size. Equal
+// kernels of one or several networks are one task, weighted by its runs for the first cluster's share of each batch.
+// from records network, machine, recipe and sizes.
 func Tasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r scheduler.Recipe,
 	opt scheduler.Options) (tasks []*ansor.Task, from From, err error) {
 	from = From{Kind: Kind, Version: Version, Batch: batch,

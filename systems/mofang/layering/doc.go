@@ -21,10 +21,10 @@
 //	subject to  flow out of U - flow into U = 1 for {}, -1 for V, 0 else       (1)
 //	            x_UW >= 0                                                      (2)
 //
-// whose matrix is that of a network, so that a vertex is a path. Its dual gives each set a potential p: maximise p(V) -
-// p({}) subject to p(W) - p(U) <= price(W - U) for all transitions. [Result.Potentials] is such a solution with p({}) =
-// 0 and p(V) the path's length, and a test tries every constraint of it, which needs no trust in the search. Tests
-// solve the program itself.
+// The constraint matrix is a node-arc incidence matrix, hence totally unimodular: the program's vertices are paths. The
+// dual gives each set a potential p and maximises p(V) - p({}) subject to p(W) - p(U) <= price(W - U) for all
+// transitions. [Result.Potentials] is a feasible dual with p({}) = 0 and p(V) the path's length. A test checks its
+// constraints, which proves optimality without trust in the search; other tests solve the program itself.
 //
 // Where some operators wait for all before them, the blocks between are problems of their own: no layer across such a
 // cut is faster than its two parts in a row if price is a sum over phases. [Blocks] solves them one by one.
