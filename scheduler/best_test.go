@@ -308,10 +308,7 @@ func TestPanicOfAStrategy(t *testing.T) {
 		_, one := scheduler.Run(t.Context(), net, chip, 8, r, scheduler.Options{})
 		_, searched := search.Best(t.Context(), net, chip, 8, search.BestOptions{Recipes: []scheduler.Recipe{r}})
 		for _, err := range []error{one, searched} {
-			if want := regexp.MustCompile(`strategy hasty panicked at .*best_test.go:\d+: runtime error: slice`); err == nil ||
-				!want.MatchString(err.Error()) {
-				t.Errorf("found %v, expected %v", err, want)
-			}
+			wants(t, err, `strategy hasty panicked at .*best_test.go:\d+: runtime error: slice`)
 		}
 	}
 }
@@ -326,13 +323,19 @@ func TestPanicOfAMove(t *testing.T) {
 		Change: func(scheduler.Rand, *schedule.Schedule, int) (int, bool) { panic("no") }}
 	_, err = search.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, search.BestOptions{Evaluations: 200,
 		Recipes: []scheduler.Recipe{greedy.WithStage("order", mood.Stage())}})
-	if want := regexp.MustCompile(`move mood panicked at .*best_test.go:\d+: no$`); err == nil ||
-		!want.MatchString(err.Error()) {
-		t.Errorf("found %v, expected %v", err, want)
+	wants(t, err, `move mood panicked at .*best_test.go:\d+: no$`)
+}
+
+// wants expects an error whose text matches a pattern.
+func wants(t *testing.T, err error, pattern string) {
+	t.Helper()
+	if err == nil || !regexp.MustCompile(pattern).MatchString(err.Error()) {
+		t.Errorf("found %v, expected %s", err, pattern)
 	}
 }
 
-// The cores that answers name are those that work, whichever the binding was before a nest took others.
+// Answers name the cores of the steps: a nest may have chosen others than the instance's binding. Layers that are
+// divided over clusters have them from the steps of all clusters.
 func TestOutputBindings(t *testing.T) {
 	recipe, err := recipes.Lookup("cross-layer")
 	if err != nil {
@@ -353,6 +356,22 @@ func TestOutputBindings(t *testing.T) {
 	}
 	if got := s.OutputBindings()[of]; !got.Equal(one) {
 		t.Errorf("found %v, expected %v", got, one)
+	}
+	r, err = scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 1, recipe,
+		scheduler.Options{Clusters: scheduler.OverLayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range r.Plans {
+		part := plan[0].Schedule
+		for i := range part.Steps {
+			part.Steps[i].Binding = slices.Repeat(schedule.Binding{1}, len(part.Steps[i].Binding))
+		}
+	}
+	for i, got := range r.OutputBindings() {
+		if got.Cores() != 1 {
+			t.Errorf("instance %d of a network over clusters: found %v, expected one core", i, got)
+		}
 	}
 }
 

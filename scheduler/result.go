@@ -285,6 +285,17 @@ type Working struct {
 	AllCores    int `json:"of_cores"`
 }
 
+// OutputBindings are those of the schedule, with the steps of all clusters.
+func (r *Result) OutputBindings() []schedule.Binding {
+	var parts []*schedule.Schedule
+	for _, plan := range r.Plans {
+		if r.Schedule.Place != nil {
+			parts = append(parts, plan[0].Schedule)
+		}
+	}
+	return r.Schedule.OutputBindings(parts...)
+}
+
 // Working counts the clusters and cores that have work.
 func (r *Result) Working() Working {
 	w := Working{AllClusters: len(r.Plans), AllCores: r.Spec.Cores()}

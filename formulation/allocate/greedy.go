@@ -97,10 +97,7 @@ func placeAll(ctx context.Context, p *Problem, rule Rule) ([]int64, error) {
 	if !slices.Contains(Rules(), rule) {
 		return nil, fmt.Errorf("allocate: found rule %q, expected one of %s", rule, list(Rules()))
 	}
-	order := make([]int, len(p.Buffers))
-	for i := range order {
-		order[i] = i
-	}
+	order := solve.Numbers(len(p.Buffers))
 	first := func(i int) int64 { // smaller is earlier
 		b := &p.Buffers[i]
 		switch rule {

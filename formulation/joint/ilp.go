@@ -45,11 +45,10 @@ type program struct {
 // formulate fails where the program is too large.
 func formulate(ctx context.Context, p *Problem, opts Options) (*program, error) {
 	f := &program{p: p, g: ordering.NewGraph(p.Order), model: milp.New("joint")}
-	n := len(f.g.Refs)
-	before, after := f.g.Closures()
-	columns := 0
-	for i := range n {
-		f.first, f.last = append(f.first, before[i]), append(f.last, n-1-after[i])
+	n, columns := len(f.g.Refs), 0
+	f.first, f.last = f.g.Closures()
+	for i, after := range f.last {
+		f.last[i] = n - 1 - after
 	}
 	for i := range n {
 		until := f.last[i]

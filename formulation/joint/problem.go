@@ -93,15 +93,6 @@ func (p *Problem) moves(g *ordering.Graph, llb []bool, ids []int) *ordering.Prob
 	return q
 }
 
-// everyone lists all instances.
-func everyone(g *ordering.Graph) []int {
-	ids := make([]int, len(g.Refs))
-	for i := range ids {
-		ids[i] = i
-	}
-	return ids
-}
-
 // A Start is an answer to begin from: labels, and an order of all instances, each nil for none. Labels alone count
 // with the topological order. The program can begin with an order's moves, too.
 type Start struct {
@@ -194,7 +185,7 @@ func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
 		order = g.Topological()
 	}
 	llb := p.inLLB(choice)
-	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, llb, everyone(g))), order, ordering.Traffic)
+	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, llb, g.ByID())), order, ordering.Traffic)
 	if err != nil || !r.HasOrder() {
 		return nil, err
 	}

@@ -306,7 +306,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 	if o := s.orders[string(key)]; o != nil {
 		return o, nil
 	}
-	q := s.p.moves(s.graph, gb, everyone(s.graph))
+	q := s.p.moves(s.graph, gb, s.graph.ByID())
 	r, err := ordering.Search(s.ctx, q, ordering.Traffic,
 		ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start})
 	if err != nil {

@@ -3,6 +3,8 @@ package ordering
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // A part is a connected component of the instance graph, with IDs of its own.
@@ -158,10 +160,7 @@ func classes(g *Graph, merge merging) ([]class, []int) {
 	for i := n - 1; i >= 0; i-- {
 		first[color[i]] = i
 	}
-	order := make([]int, count)
-	for c := range order {
-		order[c] = c
-	}
+	order := solve.Numbers(count)
 	slices.SortFunc(order, func(a, b int) int {
 		if la, lb := level[first[a]], level[first[b]]; la != lb {
 			return la - lb

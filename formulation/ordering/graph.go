@@ -2,6 +2,8 @@ package ordering
 
 import (
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // A Graph is a problem instance by instance. IDs are dense, sub-graph by sub-graph, and not necessarily topological.
@@ -93,19 +95,13 @@ func (g *Graph) Feasible() error {
 	return worst
 }
 
-// byID lists the instances.
-func (g *Graph) byID() []int {
-	order := make([]int, len(g.Refs))
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
+// ByID lists the instances.
+func (g *Graph) ByID() []int { return solve.Numbers(len(g.Refs)) }
 
 // Topological lists the instances so that each comes after those it reads, else by ID.
 func (g *Graph) Topological() []int {
 	level := g.levels()
-	return slices.SortedStableFunc(slices.Values(g.byID()), func(a, b int) int { return level[a] - level[b] })
+	return slices.SortedStableFunc(slices.Values(g.ByID()), func(a, b int) int { return level[a] - level[b] })
 }
 
 // Obey is an order with all that an instance reads before it: the order itself if that is so already.
@@ -131,7 +127,7 @@ func (g *Graph) Obey(order []int) []int {
 // levels gives each instance's longest distance from an instance that reads nothing.
 func (g *Graph) levels() []int {
 	level := make([]int, len(g.Refs))
-	for _, i := range g.Obey(g.byID()) {
+	for _, i := range g.Obey(g.ByID()) {
 		for _, r := range g.Reads[i] {
 			level[i] = max(level[i], level[r]+1)
 		}
@@ -143,8 +139,7 @@ func (g *Graph) levels() []int {
 func (g *Graph) Closures() (before, after []int) {
 	n := len(g.Refs)
 	count := func(near [][]int) []int {
-		out := make([]int, n)
-		mark := make([]int, n)
+		out, mark := make([]int, n), make([]int, n)
 		for i := range n {
 			stack := []int{i}
 			mark[i] = i + 1

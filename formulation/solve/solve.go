@@ -71,6 +71,15 @@ type Options[S any] struct {
 	Note func(string)
 }
 
+// Numbers lists the numbers below n in ascending order.
+func Numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
 // Validate reports the first setting that makes no sense.
 func (o *Options[S]) Validate() error {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
@@ -160,11 +161,7 @@ func (n *Network) enumerate(most int) {
 
 // orders are that of the atoms, and the one that visits operands the other way round.
 func (n *Network) orders() [2][]int {
-	own := make([]int, len(n.Problem.Reads))
-	for a := range own {
-		own[a] = a
-	}
-	return [2][]int{own, n.reversed()}
+	return [2][]int{solve.Numbers(len(n.Problem.Reads)), n.reversed()}
 }
 
 // reversed is a topological order of the atoms, depth first from the last on, the latest operands first.

@@ -360,14 +360,17 @@ func Grid(spec *hardware.Spec) []int64 {
 // Align rounds a size up to the grain of L1 addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
 
-// OutputBindings are, for each instance, that of the step that makes its first output, whose nest may have chosen its
-// cores, and of one without steps here that of the instance.
-func (s *Schedule) OutputBindings() []Binding {
+// OutputBindings are the bindings of the instances' first outputs: those of the steps that make them, whose nests may
+// have chosen other cores than the instances' bindings. parts have the steps of clusters that divide the schedule.
+func (s *Schedule) OutputBindings(parts ...*Schedule) []Binding {
 	list := slices.Clone(s.Bindings)
-	for i := range s.Steps {
-		k := s.Instances.Instances[s.Steps[i].Instance].Group
-		if slices.Contains(s.Layers[k][s.Steps[i].Layer].Outputs, s.Grouping.Groups[k].Outputs[0]) {
-			list[s.Steps[i].Instance] = s.Steps[i].Binding
+	for _, part := range append(parts, s) {
+		for i := range part.Steps {
+			st := &part.Steps[i]
+			k := s.Instances.Instances[st.Instance].Group
+			if slices.Contains(s.Layers[k][st.Layer].Outputs, s.Grouping.Groups[k].Outputs[0]) {
+				list[st.Instance] = st.Binding
+			}
 		}
 	}
 	return list

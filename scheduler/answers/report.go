@@ -196,7 +196,7 @@ type TrialReport struct {
 // Report puts a result into numbers. origin says what the result does not know: how
 // the model was named, its type and the options.
 func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
-	s, sr := r.Schedule, r.Sim
+	s, sr, own := r.Schedule, r.Sim, r.OutputBindings()
 	const ps = 1e-12
 	a := &Report{
 		Model: origin.Model, Hardware: r.Machine.Name, Level: scheduler.LevelL1, Variant: r.Recipe.Name, DType: origin.DType,
@@ -206,7 +206,7 @@ func NewReport(r *scheduler.Result, origin schedulefile.Origin) *Report {
 		Busy:           append([]scheduler.Use{}, r.Uses()...),
 		BoundSeconds:   float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
-		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
+		Groups: reportGroups(s, own), Order: reportOrder(s, own), Joins: reportJoins(s), Spills: []SpillReport{},
 		Kernels: sr.Static.Commands[isa.Launch],
 		Time:    []TimeReport{}, Last: r.Last(), Commands: []CommandReport{}, Resources: []ResourceReport{},
 		Tuned: []TrialReport{}, Working: r.Working(), Also: append([]string{}, r.Also...),
@@ -307,7 +307,7 @@ func (b *BufferReport) raise(peak int64, mean float64) {
 	b.PeakBytes, b.MeanBytes = max(b.PeakBytes, peak), max(b.MeanBytes, mean)
 }
 
-func reportGroups(s *schedule.Schedule) []GroupReport {
+func reportGroups(s *schedule.Schedule, own []schedule.Binding) []GroupReport {
 	g := s.Graph
 	groups := make([]GroupReport, len(s.Grouping.Groups))
 	for k, sg := range s.Grouping.Groups {
@@ -322,14 +322,14 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 			x.Ops = append(x.Ops, g.Op(id).Name)
 		}
 	}
-	for i, own := range s.OutputBindings() {
+	for i := range own {
 		k := s.Instances.Instances[i].Group
 		x := &groups[k]
 		x.Instances++
 		if s.Place != nil {
 			x.Clusters = append(x.Clusters, s.Place[i])
 		}
-		if text := own.Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
+		if text := own[i].Text(g.Tensor(s.Grouping.Groups[k].Outputs[0])); !slices.Contains(x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}
 	}
@@ -351,13 +351,12 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 	return groups
 }
 
-func reportOrder(s *schedule.Schedule) OrderReport {
+func reportOrder(s *schedule.Schedule, own []schedule.Binding) OrderReport {
 	o := OrderReport{Name: s.OrderName, Candidates: []CandidateReport{}, Instances: []InstanceReport{}}
 	for _, c := range s.Costs {
 		o.Candidates = append(o.Candidates, CandidateReport{c.Name, c.Name == s.OrderName,
 			c.Cost.MovedBytes, c.Cost.Utilization, c.Cost.PeakBytes, c.Cost.OverflowBytes})
 	}
-	own := s.OutputBindings()
 	for _, i := range s.Order {
 		inst := &s.Instances.Instances[i]
 		o.Instances = append(o.Instances, InstanceReport{s.Grouping.Groups[inst.Group].Name, inst.Index,

@@ -460,7 +460,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		infos = slices.DeleteFunc(infos, func(i schedule.SplitInfo) bool { return i == best })
 	}
 	x.Merges, x.Stops = e.merges(k)
-	first, levels, own := e.first(k), map[int][]string{}, e.s.OutputBindings()
+	first, levels, own := e.first(k), map[int][]string{}, e.r.OutputBindings()
 	for _, v := range e.s.Values {
 		if v.Instance >= 0 && e.s.Instances.Instances[v.Instance].Group == k && slices.Contains(sg.Outputs, v.Tensor) &&
 			!slices.Contains(levels[v.Instance], v.Level.Word()) {

@@ -353,10 +353,7 @@ func importance(shares []float64) harness.Table {
 	const most = 15
 	t := harness.Table{Title: "Features by what the trees' splits on them gain", Name: "importance",
 		Columns: harness.Columns("<Feature", "%")}
-	order := make([]int, len(shares))
-	for i := range order {
-		order[i] = i
-	}
+	order := solve.Numbers(len(shares))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
 	rest := 0.0
 	for k, i := range order {

@@ -120,10 +120,7 @@ func (p *Problem) Check(x *Plan) (makespan int64, err error) {
 
 // Order lists the jobs by their starts, of equal ones by number.
 func (x *Plan) Order() []int {
-	order := make([]int, len(x.Start))
-	for j := range order {
-		order[j] = j
-	}
+	order := solve.Numbers(len(x.Start))
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch {
 		case x.Start[a] < x.Start[b]:

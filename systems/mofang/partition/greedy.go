@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // greedy fills one accelerator after another in topological order up to a target, and CPUs with what is left, and
@@ -124,17 +126,7 @@ func (p *Problem) biconnected() []int {
 			arcs = append(arcs, arc{u, w})
 		}
 	}
-	set := make([]int, len(p.Nodes))
-	for i := range set {
-		set[i] = i
-	}
-	var find func(int) int
-	find = func(i int) int {
-		if set[i] != i {
-			set[i] = find(set[i])
-		}
-		return set[i]
-	}
+	set := sets(solve.Numbers(len(p.Nodes)))
 	entry, low := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
 	used := make([]bool, len(arcs))
 	var open []int // arcs of components that are not complete
@@ -178,7 +170,7 @@ func (p *Problem) biconnected() []int {
 			if low[v] >= entry[u] {
 				k := slices.Index(open, by)
 				for _, a := range open[k:] {
-					i, j := find(arcs[open[k]].tail), find(arcs[a].tail)
+					i, j := set.find(arcs[open[k]].tail), set.find(arcs[a].tail)
 					set[max(i, j)] = min(i, j)
 				}
 				open = open[:k]
@@ -186,7 +178,7 @@ func (p *Problem) biconnected() []int {
 		}
 	}
 	for i := range set {
-		find(i)
+		set.find(i)
 	}
 	return set
 }

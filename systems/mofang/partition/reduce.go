@@ -3,6 +3,8 @@ package partition
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // A class is a set of nodes that is on one device in some optimum.
@@ -57,22 +59,23 @@ type contracted struct {
 //   - A class without weight and without a net that costs anything is left out.
 func (p *Problem) contract(reduce bool) *contracted { return p.fused(nil, reduce) }
 
+// sets are disjoint sets of numbers (union-find): the parent of each in the tree of its set.
+type sets []int
+
+// find is the root of a number's set, and shortens the path to it.
+func (s sets) find(i int) int {
+	if s[i] != i {
+		s[i] = s.find(s[i])
+	}
+	return s[i]
+}
+
 // fused is contract where node i is also with node with[i].
 func (p *Problem) fused(with []int, reduce bool) *contracted {
 	n := len(p.Nodes)
-	set := make([]int, n)
-	for i := range set {
-		set[i] = i
-	}
-	var find func(i int) int
-	find = func(i int) int {
-		if set[i] != i {
-			set[i] = find(set[i])
-		}
-		return set[i]
-	}
+	set := sets(solve.Numbers(n))
 	join := func(i, j int) {
-		i, j = find(i), find(j)
+		i, j = set.find(i), set.find(j)
 		set[max(i, j)] = min(i, j)
 	}
 	first := map[int]int{}
@@ -96,7 +99,7 @@ func (p *Problem) fused(with []int, reduce bool) *contracted {
 	arcs := make([][]int, n)
 	for u := range succ {
 		for _, w := range succ[u] {
-			arcs[find(u)] = append(arcs[find(u)], find(w))
+			arcs[set.find(u)] = append(arcs[set.find(u)], set.find(w))
 		}
 	}
 	for _, component := range components(arcs) {
@@ -112,7 +115,7 @@ func (p *Problem) fused(with []int, reduce bool) *contracted {
 	var g *contracted
 	for {
 		var roots []int
-		g, roots = p.group(find, succ)
+		g, roots = p.group(set, succ)
 		again := false
 		taken := make([]bool, len(g.classes))
 		for i, c := range g.classes {
@@ -177,12 +180,12 @@ func (g *contracted) host(i int) int {
 }
 
 // group makes classes of the sets, in the order of their first nodes, which it also returns.
-func (p *Problem) group(find func(int) int, succ [][]int) (*contracted, []int) {
+func (p *Problem) group(set sets, succ [][]int) (*contracted, []int) {
 	g := &contracted{p: p}
 	number := make([]int, len(p.Nodes))
 	var roots []int
 	for i, v := range p.Nodes {
-		r := find(i)
+		r := set.find(i)
 		if r == i {
 			number[i] = len(roots)
 			roots = append(roots, i)
